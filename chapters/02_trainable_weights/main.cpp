@@ -1,0 +1,143 @@
+/// @file
+/// @brief The walk of chapter 02: from one weight matrix to queries, keys and values.
+
+#include "attention.hpp"
+#include "common/command.hpp"
+#include "common/measure.hpp"
+
+namespace {
+
+/// The sizes that this chapter lets the reader choose.
+struct Sizes {
+  std::size_t d_in = 2;
+  std::size_t d_out = 2;
+};
+
+void show_input(const Sequence& input, Report& report) {
+  report.section("input", "The input");
+  report.matrix({"X", "", input.tokens, numbered("x", input.X.shape(1))}, input.X);
+}
+
+void show_one_weight(const Sequence& input, const Attention& attention, Report& report) {
+  report.section("one_weight", "One weight matrix");
+  Attention one = attention;
+  one.W_key = one.W_query;
+  report.say("The same W for the token that asks and the token that is asked:");
+  report.matrix({"W", "", {}, {}}, one.W_query);
+  const Pass pass = one.forward(input.X);
+  report.matrix({"scores", "(X W)(X W)ᵀ", input.tokens, input.tokens}, pass.scores);
+  const Matrix turned = xt::transpose(pass.scores);
+  report.check("symmetric", nearly_equal(pass.scores, turned),
+               "scores(i, j) = scores(j, i), whatever W is");
+}
+
+void show_weights(const Attention& attention, Report& report) {
+  report.section("weights", "Three weight matrices");
+  const Matrix printed_query = xt::transpose(attention.W_query);
+  const Matrix printed_key = xt::transpose(attention.W_key);
+  const Matrix printed_value = xt::transpose(attention.W_value);
+  report.say("As PyTorch prints them, (d_out, d_in):");
+  report.matrix({"W_query_printed", "", {}, {}}, printed_query);
+  report.matrix({"W_key_printed", "", {}, {}}, printed_key);
+  report.matrix({"W_value_printed", "", {}, {}}, printed_value);
+  report.say("As the formula X W uses them, (d_in, d_out):");
+  report.matrix({"W_query", "", {}, {}}, attention.W_query);
+  report.matrix({"W_key", "", {}, {}}, attention.W_key);
+  report.matrix({"W_value", "", {}, {}}, attention.W_value);
+}
+
+Pass show_pass(const Sequence& input, const Attention& attention, Report& report) {
+  report.section("pass", "Queries, keys, values");
+  const Pass pass = attention.forward(input.X);
+  const std::size_t d_out = pass.values.shape(1);
+  report.matrix({"queries", "X W_query", input.tokens, numbered("q", d_out)}, pass.queries);
+  report.matrix({"keys", "X W_key", input.tokens, numbered("k", d_out)}, pass.keys);
+  report.matrix({"values", "X W_value", input.tokens, numbered("v", d_out)}, pass.values);
+  report.matrix({"scores", "queries keysᵀ", input.tokens, input.tokens}, pass.scores);
+  report.matrix({"weights", "softmax of each row of scores", input.tokens, input.tokens},
+                pass.weights);
+  report.matrix({"context", "weights values", input.tokens, numbered("v", d_out)}, pass.context);
+  return pass;
+}
+
+void show_asymmetry(const Sequence& input, const Attention& attention, const Pass& pass,
+                    Report& report) {
+  report.section("asymmetry", "The symmetry is gone");
+  const Matrix there = matmul(attention.W_query, xt::transpose(attention.W_key));
+  const Matrix back = matmul(attention.W_key, xt::transpose(attention.W_query));
+  report.matrix({"W_query W_keyᵀ", "what the pair (i, j) goes through", {}, {}}, there);
+  report.matrix({"W_key W_queryᵀ", "what the pair (j, i) goes through", {}, {}}, back);
+  const std::size_t last = input.tokens.size() - 1;
+  report.number("first_asks_last", static_cast<double>(pass.scores(0, last)), 4,
+                fmt::format("\"{}\" asks, \"{}\" answers", input.tokens[0], input.tokens[last]));
+  report.number("last_asks_first", static_cast<double>(pass.scores(last, 0)), 4,
+                fmt::format("\"{}\" asks, \"{}\" answers", input.tokens[last], input.tokens[0]));
+  const Matrix turned = xt::transpose(pass.scores);
+  report.check("symmetric", nearly_equal(pass.scores, turned), "scores(i, j) = scores(j, i)");
+}
+
+void show_look_up(const Sequence& input, const Pass& pass, Report& report) {
+  report.section("look_up", "A database returns one value, attention blends them all");
+  Matrix best(pass.values.shape());
+  for (std::size_t i = 0; i < input.tokens.size(); ++i) {
+    const std::size_t match = largest_column(pass.scores, i);
+    xt::view(best, i, xt::all()) = xt::view(pass.values, match, xt::all());
+    report.say("  \"{}\" matches the key of \"{}\" best and gives it {:.1f} % of its attention",
+               input.tokens[i], input.tokens[match],
+               100 * static_cast<double>(pass.weights(i, match)));
+  }
+  const Labels columns = numbered("v", pass.values.shape(1));
+  report.matrix({"best_value", "the value of the best match alone", input.tokens, columns}, best);
+  report.matrix({"context", "the blend of all values", input.tokens, columns}, pass.context);
+}
+
+void show_roles(const Sequence& input, const Attention& attention, const Pass& pass,
+                Report& report) {
+  report.section("roles", "What a token is matched on, and what it hands over");
+  Attention other = attention;
+  other.W_value = attention.W_key;
+  const Pass changed = other.forward(input.X);
+  report.check("same_weights", changed.weights == pass.weights,
+               "with another W_value the weights are the same");
+  report.check("same_context", changed.context == pass.context,
+               "with another W_value the context is the same");
+}
+
+void show_cost(const Sizes& sizes, Report& report) {
+  report.section("cost", "What it costs");
+  report.count("parameters", 3 * sizes.d_in * sizes.d_out,
+               fmt::format("weights: 3 x {} x {}", grouped(sizes.d_in), grouped(sizes.d_out)));
+  report.count("parameters_768", std::size_t{3} * 768 * 768,
+               "weights at GPT-2's width: 3 x 768 x 768");
+}
+
+std::vector<Panel> walk(const Options& options, const Sizes& sizes, Report& report) {
+  const Sequence input = embed(split_words(options.text), sizes.d_in, options.positions);
+  Generator generator(options.seed);
+  const Attention attention(sizes.d_in, sizes.d_out, generator);
+  show_input(input, report);
+  show_one_weight(input, attention, report);
+  show_weights(attention, report);
+  const Pass pass = show_pass(input, attention, report);
+  show_asymmetry(input, attention, pass, report);
+  show_look_up(input, pass, report);
+  show_roles(input, attention, pass, report);
+  show_cost(sizes, report);
+  Attention one = attention;
+  one.W_key = one.W_query;
+  return {{"scores, one W", one.forward(input.X).scores, input.tokens, input.tokens},
+          {"scores, W_query and W_key", pass.scores, input.tokens, input.tokens}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Sizes sizes;
+  Command command("02_trainable_weights",
+                  "Chapter 02: attention with trainable weights, step by step.");
+  command.add_count("--d-in", sizes.d_in, "Width of the input", 1, 4096);
+  command.add_count("--d-out", sizes.d_out, "Width of queries, keys, values and context", 1, 4096);
+  return command.run(argc, argv, [&](const Options& options, Report& report) {
+    return walk(options, sizes, report);
+  });
+}

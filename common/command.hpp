@@ -1,0 +1,57 @@
+#pragma once
+/// @file
+/// @brief The command line of a chapter's program: the options that all chapters share, and their
+/// own.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/figure.hpp"
+#include "common/report.hpp"
+#include "common/text.hpp"
+
+/// What every chapter's program can be told.
+struct Options {
+  std::string text =
+      "draw a map";  ///< the words that attend to each other; "-": read them from standard input
+  std::uint64_t seed = 42;  ///< of all that is drawn at random
+  bool positions = true;    ///< whether a word's place is added to its vector
+  bool json = false;        ///< print every tensor as JSON instead of the walk
+  std::string figure;       ///< file to draw the chapter's figure into; empty: none
+};
+
+/// A chapter's program: reads the options, runs the walk, prints what it reports.
+///
+/// A walk gets its options and an empty report, and returns the panels of the chapter's figure.
+class Command {
+ public:
+  /// @param name     the chapter's folder, such as "03_scaling"
+  /// @param summary  one sentence for `--help`
+  Command(std::string name, std::string summary);
+  ~Command();
+
+  /// An option with the values "on" and "off".
+  void add_switch(const std::string& flag, bool& value, const std::string& help);
+
+  /// An option with a whole number from `least` to `most`.
+  void add_count(const std::string& flag, std::size_t& value, const std::string& help,
+                 std::size_t least, std::size_t most);
+
+  /// An option with a number from `least` to `most`.
+  void add_number(const std::string& flag, double& value, const std::string& help, double least,
+                  double most);
+
+  using Walk = std::function<std::vector<Panel>(const Options&, Report&)>;
+
+  /// @return the program's exit code: 0, or 2 after one sentence on standard error. When it is not
+  /// 0, nothing
+  ///         has been printed and no file has been written.
+  int run(int argc, char** argv, const Walk& walk);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};

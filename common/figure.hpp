@@ -1,0 +1,32 @@
+#pragma once
+/// @file
+/// @brief Heat maps as SVG pictures, and how a file is written whole or not at all.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "common/report.hpp"
+
+/// One heat map of a figure.
+struct Panel {
+  std::string title;
+  Matrix values;
+  Labels rows;
+  Labels columns;
+};
+
+/// The longest side of a panel that can still be read in a picture.
+constexpr std::size_t max_panel_side = 64;
+
+/// Draws the panels side by side. The picture needs no fonts or styles from outside and can be read
+/// on a light and on a dark page.
+/// @param description  what the picture shows, for readers who cannot see it
+/// @return an SVG document
+/// @throws std::invalid_argument when a side is longer than `max_panel_side`
+std::string heat_map_svg(const std::vector<Panel>& panels, const std::string& description);
+
+/// Writes a file so that it is either the old one or the new one, never a part: under a temporary
+/// name beside it, flushed, then renamed.
+/// @throws std::runtime_error with the path and the system's reason
+void write_whole_file(const std::filesystem::path& path, const std::string& content);

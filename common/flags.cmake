@@ -1,0 +1,45 @@
+# What every file of the book is compiled with: the target `book_flags`.
+#
+# xtensor is a system library here, so that its own warnings do not drown the reader's. Whether xsimd is used
+# changes xtensor's allocator, so all files must agree on it: it is set here and nowhere else.
+
+find_package(xtensor REQUIRED)
+find_package(xsimd QUIET)
+
+add_library(book_flags INTERFACE)
+target_include_directories(book_flags INTERFACE "${PROJECT_SOURCE_DIR}")
+target_compile_options(book_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+target_link_libraries(book_flags INTERFACE xtensor)
+
+# g++ 12 takes the registers that its own <avx512fintrin.h> leaves undefined on purpose for a mistake of ours.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(book_flags INTERFACE -Wno-maybe-uninitialized)
+endif()
+
+if(ATTENTION_WERROR)
+  target_compile_options(book_flags INTERFACE -Werror)
+endif()
+if(ATTENTION_DOUBLE)
+  target_compile_definitions(book_flags INTERFACE ATTENTION_DOUBLE)
+endif()
+if(ATTENTION_CHECK_ACCESS)
+  target_compile_definitions(book_flags INTERFACE XTENSOR_ENABLE_ASSERT)
+endif()
+
+if(xsimd_FOUND)
+  target_compile_definitions(book_flags INTERFACE XTENSOR_USE_XSIMD)
+  target_link_libraries(book_flags INTERFACE xsimd)
+endif()
+
+if(ATTENTION_NATIVE)
+  include(CheckCXXCompilerFlag)
+  check_cxx_compiler_flag(-march=native ATTENTION_HAS_MARCH_NATIVE)
+  if(ATTENTION_HAS_MARCH_NATIVE)
+    target_compile_options(book_flags INTERFACE -march=native)
+  endif()
+endif()
+
+if(ATTENTION_SANITIZE)
+  target_compile_options(book_flags INTERFACE -fsanitize=${ATTENTION_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(book_flags INTERFACE -fsanitize=${ATTENTION_SANITIZE})
+endif()

@@ -1,0 +1,78 @@
+#pragma once
+/// @file
+/// @brief What a chapter's walk has to say, as text for a reader or as JSON for a script.
+
+#include <fmt/core.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/tensor.hpp"
+
+/// Names for the rows or the columns of a matrix; empty: no names.
+using Labels = std::vector<std::string>;
+
+/// The names "x1", "x2" and so on.
+Labels numbered(const std::string& letter, std::size_t count);
+
+/// A labelled matrix in a walk.
+struct Shown {
+  std::string name;     ///< what the code calls it; its key in the JSON
+  std::string formula;  ///< where it comes from, such as "X Xᵀ"; may be empty
+  Labels rows;
+  Labels columns;
+  int decimals = 4;
+};
+
+/// Collects what a walk prints. Nothing reaches the screen before `text` or `json` is asked for: a
+/// walk that fails half-way leaves no half of a report.
+class Report {
+ public:
+  /// @param color  whether matrices are heat maps (for a terminal) or plain
+  explicit Report(bool color = false);
+  ~Report();
+  Report(Report&&) noexcept;
+  Report& operator=(Report&&) noexcept;
+
+  /// Starts a part.
+  /// @param key    its name in the JSON
+  /// @param title  its headline in the text
+  void section(const std::string& key, const std::string& title);
+
+  /// A sentence for the reader, in fmt's format; not in the JSON.
+  template <class... Arguments>
+  void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    say_line(fmt::format(format, std::forward<Arguments>(arguments)...));
+  }
+
+  /// A matrix with its names. Sides of more than ten entries are shown by their first and last
+  /// ones.
+  /// @throws std::invalid_argument when an entry is not a number, or the labels do not fit the
+  /// shape
+  void matrix(const Shown& how, const Matrix& values);
+
+  /// One number with its name.
+  void number(const std::string& name, double value, int decimals = 4,
+              const std::string& note = "");
+
+  /// A whole number with its name, printed as 1,769,472.
+  void count(const std::string& name, std::size_t value, const std::string& note = "");
+
+  /// A statement that the program has checked: "yes" or "no", and the statement.
+  void check(const std::string& name, bool holds, const std::string& statement);
+
+  /// The whole report for a reader.
+  std::string text() const;
+
+  /// The whole report for a script: {section: {name: ...}}. A matrix is
+  /// {"shape": [T, d], "rows": [...], "columns": [...], "values": [[...]]}; infinities are "inf"
+  /// and "-inf".
+  std::string json() const;
+
+ private:
+  void say_line(const std::string& line);
+
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};

@@ -1,0 +1,55 @@
+#include "common/tensor.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+Matrix column(const std::vector<Real>& numbers) {
+  Matrix result(Matrix::shape_type{numbers.size(), 1});
+  std::copy(numbers.begin(), numbers.end(), result.begin());
+  return result;
+}
+
+std::string shape_text(const MatrixView& m) {
+  return fmt::format("({}, {})", m.rows, m.columns);
+}
+
+void require_finite(const Matrix& m, const std::string& name) {
+  for (std::size_t i = 0; i < m.shape(0); ++i) {
+    for (std::size_t j = 0; j < m.shape(1); ++j) {
+      if (!std::isfinite(m(i, j))) {
+        throw std::invalid_argument(fmt::format(
+            "{}({}, {}) is {}: every number of {} must be finite", name, i, j, m(i, j), name));
+      }
+    }
+  }
+}
+
+void require_same_shape(const Matrix& a, const std::string& name_of_a, const Matrix& b,
+                        const std::string& name_of_b) {
+  if (a.shape() != b.shape()) {
+    throw std::invalid_argument(fmt::format("{} is {} but {} is {}: the shapes must be equal",
+                                            name_of_a, shape_text(a), name_of_b, shape_text(b)));
+  }
+}
+
+Real largest_difference(const Matrix& a, const Matrix& b) {
+  require_same_shape(a, "the first matrix", b, "the second");
+  Real largest = 0;
+  for (std::size_t i = 0; i < a.shape(0); ++i) {
+    for (std::size_t j = 0; j < a.shape(1); ++j) {
+      const Real difference = std::abs(a(i, j) - b(i, j));
+      if (std::isnan(difference)) return difference;
+      largest = std::max(largest, difference);
+    }
+  }
+  return largest;
+}
+
+bool nearly_equal(const Matrix& a, const Matrix& b, double tolerance) {
+  double scale = 1;
+  for (const Real entry : a) scale = std::max(scale, std::abs(static_cast<double>(entry)));
+  return static_cast<double>(largest_difference(a, b)) <= tolerance * scale;
+}

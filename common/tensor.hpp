@@ -1,0 +1,115 @@
+#pragma once
+/// @file
+/// @brief The tensors of the book: what a number, a vector and a matrix are, and how matrices are
+/// multiplied.
+///
+/// This is the one place that includes xtensor. Version 0.26 moved its headers into folders; which
+/// version is there is told by where the header lies.
+///
+/// Two rules keep xtensor harmless, and all code of the book follows them. A local variable names
+/// its type
+/// (`Matrix`, never `auto`): xtensor's `a + b` is a recipe that refers to `a` and `b`, not a
+/// result, and `auto` would keep the recipe. And functions take `const Matrix&` and return
+/// `Matrix`, for the same reason.
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#if __has_include(<xtensor/containers/xtensor.hpp>)
+#include <xtensor/containers/xtensor.hpp>
+#include <xtensor/core/xmath.hpp>
+#include <xtensor/generators/xbuilder.hpp>
+#include <xtensor/misc/xmanipulation.hpp>
+#include <xtensor/views/xview.hpp>
+#else
+#include <xtensor/xbuilder.hpp>
+#include <xtensor/xmanipulation.hpp>
+#include <xtensor/xmath.hpp>
+#include <xtensor/xtensor.hpp>
+#include <xtensor/xview.hpp>
+#endif
+
+/// The number that everything is computed in: float, as GPT-2 is; double where a check needs more
+/// digits.
+#ifdef ATTENTION_DOUBLE
+using Real = double;
+#else
+using Real = float;
+#endif
+
+using Vector = xt::xtensor<Real, 1>;
+using Matrix = xt::xtensor<Real, 2>;
+
+/// A matrix, or a part of one, looked at where it lies: nothing is copied.
+///
+/// A `Matrix`, its `xt::transpose` and an `xt::view` of its rows or columns all turn into a
+/// `MatrixView` by themselves; so `matmul(Q, xt::transpose(K))` moves no number of K. A view must
+/// not outlive what it looks at. Expressions without storage of their own, such as `A + B`, do not
+/// convert: put them into a Matrix first.
+struct MatrixView {
+  const Real* data;            ///< the entry (0, 0)
+  std::size_t rows;            ///< number of rows
+  std::size_t columns;         ///< number of columns
+  std::ptrdiff_t row_step;     ///< from an entry to the one below it, in numbers
+  std::ptrdiff_t column_step;  ///< from an entry to the one right of it, in numbers
+
+  template <class Expression>
+  requires requires(const Expression& e) { e.data(), e.data_offset(), e.strides(); }
+  MatrixView(const Expression& e)
+      : data(e.data() + e.data_offset()),
+        rows(e.shape()[0]),
+        columns(e.shape()[1]),
+        row_step(static_cast<std::ptrdiff_t>(e.strides()[0])),
+        column_step(static_cast<std::ptrdiff_t>(e.strides()[1])) {}
+
+  /// The entry in row `i`, column `j`; no check.
+  const Real& operator()(std::size_t i, std::size_t j) const {
+    return data[static_cast<std::ptrdiff_t>(i) * row_step +
+                static_cast<std::ptrdiff_t>(j) * column_step];
+  }
+};
+
+//! [matmul]
+/// The matrix product `a b`.
+/// @param a  (n, k)
+/// @param b  (k, m)
+/// @return   (n, m)
+/// @throws std::invalid_argument when the inner sizes differ; the sentence names both shapes.
+Matrix matmul(const MatrixView& a, const MatrixView& b);
+//! [matmul]
+
+/// Writes the matrix product `a b` into `out`, which has its shape already: no memory is allocated.
+/// @throws std::invalid_argument when the inner sizes differ or `out` has another shape.
+void matmul_into(Matrix& out, const MatrixView& a, const MatrixView& b);
+
+/// Adds the matrix product `a b` to what `out` holds, as sums of gradients need it.
+/// @throws std::invalid_argument when the inner sizes differ or `out` has another shape.
+void matmul_add(Matrix& out, const MatrixView& a, const MatrixView& b);
+
+/// Numbers as a matrix of one column, (n, 1).
+Matrix column(const std::vector<Real>& numbers);
+
+/// The shape as the error messages print it: `(3, 2)`.
+std::string shape_text(const MatrixView& m);
+
+/// Refuses a matrix in which a number is infinite or not a number.
+/// @param name  what the matrix is called in the message
+/// @throws std::invalid_argument naming the first such entry, `X(1, 0) is nan`.
+void require_finite(const Matrix& m, const std::string& name);
+
+/// Refuses matrices of different shapes.
+/// @throws std::invalid_argument naming both shapes.
+void require_same_shape(const Matrix& a, const std::string& name_of_a, const Matrix& b,
+                        const std::string& name_of_b);
+
+/// The largest |a - b| over all entries; 0 for matrices without entries, nan when a difference is
+/// nan.
+/// @throws std::invalid_argument when the shapes differ.
+Real largest_difference(const Matrix& a, const Matrix& b);
+
+/// Whether two matrices of one shape are equal but for rounding: no difference above `tolerance`
+/// times the largest entry (or 1, if all are smaller).
+/// @throws std::invalid_argument when the shapes differ.
+bool nearly_equal(const Matrix& a, const Matrix& b, double tolerance = 1e-5);

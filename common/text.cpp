@@ -1,0 +1,200 @@
+#include "common/text.hpp"
+
+#include <fmt/core.h>
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <stdexcept>
+
+#include "common/random.hpp"
+
+namespace {
+
+/// One character of a text: where it starts, and which it is.
+struct Character {
+  std::size_t offset;
+  std::size_t length;  // in bytes
+  utf8proc_int32_t code;
+};
+
+Character character_at(std::string_view text, std::size_t offset) {
+  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + offset;
+  utf8proc_int32_t code = 0;
+  const auto left = static_cast<utf8proc_ssize_t>(text.size() - offset);
+  const utf8proc_ssize_t length = utf8proc_iterate(bytes, left, &code);
+  if (length < 1) {
+    throw std::invalid_argument(fmt::format("the text is not UTF-8: byte {} is 0x{:02X}", offset,
+                                            static_cast<unsigned char>(text[offset])));
+  }
+  return {offset, static_cast<std::size_t>(length), code};
+}
+
+bool is_space(utf8proc_int32_t code) {
+  const utf8proc_category_t category = utf8proc_category(code);
+  return (code >= 0x09 && code <= 0x0D) || code == 0x85 || category == UTF8PROC_CATEGORY_ZS ||
+         category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
+}
+
+/// Control characters could drive the reader's terminal, and neither they nor the noncharacters may
+/// stand in XML.
+void require_printable(const Character& c) {
+  const bool noncharacter = (c.code & 0xFFFE) == 0xFFFE;
+  if (utf8proc_category(c.code) == UTF8PROC_CATEGORY_CC || noncharacter) {
+    throw std::invalid_argument(
+        fmt::format("the text has the control character U+{:04X} at byte {}",
+                    static_cast<unsigned>(c.code), c.offset));
+  }
+}
+
+std::string composed(const std::string& word) {
+  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(word.c_str());
+  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> result(utf8proc_NFC(bytes),
+                                                                       &std::free);
+  if (!result) throw std::bad_alloc();
+  return reinterpret_cast<const char*>(result.get());
+}
+
+void require_length(std::size_t T) {
+  if (T == 0)
+    throw std::invalid_argument("the text has no word in it; attention needs at least one");
+  if (T > max_tokens) {
+    const double gigabytes = static_cast<double>(T) * static_cast<double>(T) * sizeof(Real) / 1e9;
+    throw std::invalid_argument(
+        fmt::format("{0} words need a score matrix of {0} x {0} = {1} numbers ({2:.1f} GB); at "
+                    "most {3} words fit here",
+                    grouped(T), grouped(T * T), gigabytes, grouped(max_tokens)));
+  }
+}
+
+/// FNV-1a: turns a word into the seed of its vector.
+std::uint64_t seed_of(const std::string& word) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const char c : word) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return hash ^ (hash >> 32);
+}
+
+/// The encodings of the running example, "draw a map": what `embed` must give for it.
+struct Encoding {
+  std::size_t position;
+  double x;
+  double y;
+};
+const std::map<std::string, Encoding>& running_example() {
+  static const std::map<std::string, Encoding> encodings = {
+      {"draw", {0, 1.16, 0.23}}, {"a", {1, 0.57, 1.36}}, {"map", {2, 4.41, -2.16}}};
+  return encodings;
+}
+
+double position_entry(std::size_t position, std::size_t column, std::size_t d_in) {
+  const double exponent = static_cast<double>(column / 2 * 2) / static_cast<double>(d_in);
+  const double angle = static_cast<double>(position) / std::pow(10000.0, exponent);
+  return column % 2 == 0 ? std::sin(angle) : std::cos(angle);
+}
+
+std::vector<double> word_entries(const std::string& word, std::size_t d_in) {
+  const auto known = running_example().find(word);
+  if (d_in == 2 && known != running_example().end()) {
+    const Encoding& encoding = known->second;
+    return {encoding.x - position_entry(encoding.position, 0, d_in),
+            encoding.y - position_entry(encoding.position, 1, d_in)};
+  }
+  Generator generator(seed_of(word));
+  std::vector<double> entries(d_in);
+  for (double& entry : entries) entry = static_cast<double>(generator.normal());
+  return entries;
+}
+
+/// Calls `visit(part, columns)` for each part of the text that a terminal shows as one sign: a
+/// letter with its accents, or an emoji made of several characters.
+template <class Visit>
+void for_each_sign(std::string_view text, Visit visit) {
+  std::size_t begin = 0;
+  std::size_t columns = 0;
+  utf8proc_int32_t state = 0;
+  utf8proc_int32_t before = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const Character c = character_at(text, at);
+    if (at > 0 && utf8proc_grapheme_break_stateful(before, c.code, &state)) {
+      visit(text.substr(begin, at - begin), columns);
+      begin = at;
+      columns = 0;
+    }
+    columns = std::max(columns, static_cast<std::size_t>(std::max(0, utf8proc_charwidth(c.code))));
+    if (c.code == 0xFE0F) columns = 2;  // the selector that turns a sign into an emoji
+    before = c.code;
+    at += c.length;
+  }
+  if (begin < text.size()) visit(text.substr(begin), columns);
+}
+
+}  // namespace
+
+std::vector<std::string> split_words(std::string_view text) {
+  std::vector<std::string> words;
+  std::string word;
+  const auto finish = [&] {
+    if (!word.empty()) words.push_back(composed(word));
+    word.clear();
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    const Character c = character_at(text, at);
+    if (is_space(c.code)) {
+      finish();
+    } else {
+      require_printable(c);
+      word += text.substr(at, c.length);
+    }
+    at += c.length;
+  }
+  finish();
+  require_length(words.size());
+  return words;
+}
+
+Sequence embed(const std::vector<std::string>& words, std::size_t d_in, bool positions) {
+  const Matrix::shape_type shape{words.size(), d_in};
+  Sequence sequence{words, Matrix(shape), Matrix(shape), Matrix(shape)};
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::vector<double> word = word_entries(words[i], d_in);
+    for (std::size_t j = 0; j < d_in; ++j) {
+      const double place = positions ? position_entry(i, j, d_in) : 0.0;
+      sequence.token_vectors(i, j) = static_cast<Real>(word[j]);
+      sequence.position_vectors(i, j) = static_cast<Real>(place);
+      sequence.X(i, j) = static_cast<Real>(word[j] + place);
+    }
+  }
+  return sequence;
+}
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  for_each_sign(text, [&](std::string_view, std::size_t columns) { width += columns; });
+  return width;
+}
+
+std::string clip(const std::string& text, std::size_t width) {
+  if (display_width(text) <= width) return text;
+  std::string kept;
+  std::size_t used = 0;
+  bool full = false;
+  for_each_sign(text, [&](std::string_view sign, std::size_t columns) {
+    full = full || used + columns + 1 > width;
+    if (full) return;
+    kept += sign;
+    used += columns;
+  });
+  return kept + "…";
+}
+
+std::string grouped(std::size_t number) {
+  std::string digits = fmt::format("{}", number);
+  for (std::size_t at = digits.size(); at > 3;) {
+    at -= 3;
+    digits.insert(at, 1, ',');
+  }
+  return digits;
+}

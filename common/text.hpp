@@ -1,0 +1,50 @@
+#pragma once
+/// @file
+/// @brief From a sentence to the matrix that attention reads: words, token vectors, position
+/// vectors.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/tensor.hpp"
+
+/// The most tokens a chapter's program takes. One (T, T) matrix of floats has 268 MB at this
+/// length.
+constexpr std::size_t max_tokens = 8192;
+
+/// Cuts a text at its white space. Words that look the same are the same: the text is brought into
+/// Unicode's composed form (NFC) first.
+/// @throws std::invalid_argument when the text is not UTF-8 (with the offset of the byte), contains
+/// a control
+///         character, has no word in it, or has more than `max_tokens` words.
+std::vector<std::string> split_words(std::string_view text);
+
+/// A sequence that attention can read.
+struct Sequence {
+  std::vector<std::string> tokens;  ///< T words
+  Matrix token_vectors;             ///< (T, d_in)
+  Matrix position_vectors;          ///< (T, d_in); zeros when positions are off
+  Matrix X;                         ///< (T, d_in) their sum: what attention reads
+};
+
+/// Gives each word its vector and, if `positions`, adds the vector of its place.
+///
+/// A word's vector is the same wherever the word stands. In two dimensions "draw", "a" and "map"
+/// have the vectors that, with places 0, 1 and 2 added, give the encodings of the book's running
+/// example. All other vectors are drawn from a generator whose seed is the word. A place's vector
+/// is that of "Attention Is All You Need", section 3.5: sin(place / 10000^(2i / d_in)) in column 2i
+/// and the cosine of the same in column 2i + 1.
+Sequence embed(const std::vector<std::string>& words, std::size_t d_in, bool positions);
+
+/// The columns a text takes on a terminal: combining characters none, wide characters and emoji
+/// two.
+/// @param text  UTF-8
+std::size_t display_width(std::string_view text);
+
+/// The text, cut so that it takes at most `width` columns; a cut shows as "…".
+std::string clip(const std::string& text, std::size_t width);
+
+/// 1769472 as "1,769,472".
+std::string grouped(std::size_t number);

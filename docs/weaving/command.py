@@ -1,0 +1,96 @@
+"""The command line: which pages, woven or only checked, and what came of it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Optional, Sequence
+
+from weaving.book import Book, Place, UserError
+from weaving.programs import Programs
+from weaving.weaver import Weaver
+
+DEFAULT_BUILD = "build/release"
+DESCRIPTION = """\
+Writes the listings, outputs, diffs, figures and tables of the READMEs anew, from the code and
+from what the chapters' programs print, and checks what stands around them: numbers, names of
+tests, links, and that every change is explained. Prints what does not agree, as path:line:
+sentence; then the exit code is 1."""
+MARKERS = """\
+markers in a page (each block ends with a line <!-- end -->; what is in between is written anew):
+
+  <!-- listing: attention.hpp [REGION] -->            lines between two lines //! [REGION];
+                                                      "without-comments" may follow
+  <!-- output: [SECTION] -- OPTIONS -->               what the program prints; all may be left
+                                                      out; before the "--" may stand:
+                                                      from "WORDS" lines N, and: fails
+  <!-- diff: [REGION] -->                             what the mechanism changed there
+  <!-- figure: NAME.svg "CAPTION" -- OPTIONS -->      drawn by the program into figures/
+  <!-- command: ./chapters/diff 3 -->                 run from the root
+  <!-- chapters -->                                   the table of chapters
+  0.896<!-- = name.name[2][1] -- OPTIONS -->          a number of the program's --json
+  <!-- constants: 0.5 2.71828 -->                     numbers that no block needs to show
+  <!-- changes: a window of two days -->              the chapter's line in the table
+
+On the front page output, figure and = name the chapter first: <!-- output: 3 [SECTION] -->."""
+
+
+def main(arguments: Sequence[str], root: Path) -> int:
+    options = parser().parse_intermixed_args(arguments)
+    try:
+        return weave(root.resolve(), options)
+    except (UserError, OSError) as error:  # OSError: a file that cannot be written
+        print(f"docs/weave: {error}", file=sys.stderr)
+        return 2
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser("docs/weave", description=DESCRIPTION, epilog=MARKERS,
+                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("pages", metavar="PAGE", nargs="*",
+                      help="a README or a chapter's number; all pages when there is none")
+    made.add_argument("--check", action="store_true", help="change nothing, only say what is wrong")
+    made.add_argument("--build", metavar="DIR", type=Path,
+                      help=f"where the chapters are built (default: {DEFAULT_BUILD})")
+    return made
+
+
+def weave(root: Path, options: argparse.Namespace) -> int:
+    book = Book(root)
+    programs = Programs(root, build_folder(root, options.build))
+    pages = chosen_pages(book, options.pages)
+    weaver = Weaver(book, programs, options.check)
+    for page in pages:
+        weaver.weave(page)
+    problems = sorted(set(weaver.problems))
+    for line in [*(f"wrote {book.name(path)}" for path in weaver.written), *problems]:
+        print(line)
+    if not problems:
+        print(f"{len(pages)} {'page agrees' if len(pages) == 1 else 'pages agree'} with the code")
+    return 1 if problems else 0
+
+
+def build_folder(root: Path, given: Optional[Path]) -> Path:
+    folder = root / DEFAULT_BUILD if given is None else given.resolve()
+    if not (folder / "chapters").is_dir():
+        raise UserError(f"{given or DEFAULT_BUILD} holds no built chapters: "
+                        "build them first, with ./chapters/run")
+    return folder
+
+
+def chosen_pages(book: Book, wanted: Sequence[str]) -> list[Place]:
+    if not wanted:
+        return book.pages()
+    return list(dict.fromkeys(page_named(book, word) for word in wanted))
+
+
+def page_named(book: Book, word: str) -> Place:
+    """A page by its chapter's number, or by a path from here or from the repository's root."""
+    paths = (Path(word).resolve(), (book.root / word).resolve())
+    for page in book.pages():
+        if word.isdecimal() and page.chapter and page.chapter.number == int(word):
+            return page
+        if page.readme in paths:
+            return page
+    raise UserError(f"there is no page {word}: name a README of the book or a chapter's number")

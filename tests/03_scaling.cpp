@@ -1,0 +1,323 @@
+/// @file
+/// @brief What chapter 03 says about the division by √d_k, as tests.
+
+#include "common/random.hpp"
+#include "common/tensor.hpp"
+
+namespace chapter_02 {
+#include "chapters/02_trainable_weights/attention.hpp"
+}
+
+#include "attention.hpp"
+
+#include "common/measure.hpp"
+#include "common/text.hpp"
+#include "reference.hpp"
+#include "support.hpp"
+
+namespace {
+
+/// Queries, keys and values of random sizes: as many keys as values, but not as many queries.
+struct Example {
+  Matrix queries;
+  Matrix keys;
+  Matrix values;
+  std::size_t d_in;
+};
+
+Example random_example(const Sizes& sizes) {
+  Generator generator(sizes.seed);
+  const std::size_t T_keys = sizes.T + 1 + sizes.seed % 3;
+  return {normal_matrix(sizes.T, sizes.d_k, generator), normal_matrix(T_keys, sizes.d_k, generator),
+          normal_matrix(T_keys, sizes.d_out, generator), sizes.d_in};
+}
+
+/// softmax(queries keysᵀ / divisor), the slow way.
+Matrix weights_with(const Example& e, double divisor) {
+  return reference::softmax(
+      reference::divided(reference::dot_products(e.queries, e.keys), divisor));
+}
+
+double root_d_k(const Example& e) {
+  return std::sqrt(static_cast<double>(e.keys.shape(1)));
+}
+
+MatrixMatcher are_the_scaled_weights_of(const Example& e) {
+  const double d_k = root_d_k(e) * root_d_k(e);
+  return equals(weights_with(e, root_d_k(e)))
+      .unless("these are the weights without the division by √d_k", weights_with(e, 1))
+      .unless("the scores are divided by d_k, not by its square root", weights_with(e, d_k))
+      .unless("the scores are multiplied by √d_k, not divided", weights_with(e, 1 / root_d_k(e)))
+      .unless(
+          "the scores are divided by √d_out, the width of the values; d_k is the width of the keys",
+          weights_with(e, std::sqrt(static_cast<double>(e.values.shape(1)))))
+      .unless("the scores are divided by the square root of the number of keys, not of their width",
+              weights_with(e, std::sqrt(static_cast<double>(e.keys.shape(0)))))
+      .unless(
+          "the scores are divided by the square root of the number of queries, not of their width",
+          weights_with(e, std::sqrt(static_cast<double>(e.queries.shape(0)))))
+      .unless("the scores are divided by the square root of √d_k",
+              weights_with(e, std::sqrt(root_d_k(e))))
+      .unless("the square root was rounded to a whole number",
+              weights_with(e, std::floor(root_d_k(e))))
+      .unless("the weights are divided after softmax, not the scores before it",
+              reference::divided(weights_with(e, 1), root_d_k(e)));
+}
+
+/// The same as a pass from an input, in which d_in can be told from d_k.
+struct Projected {
+  Attention attention;
+  Matrix X;
+};
+
+Projected random_projection(const Sizes& sizes) {
+  Generator generator(sizes.seed);
+  Attention attention(sizes.d_in, sizes.d_k, generator);
+  attention.W_query = normal_matrix(sizes.d_in, sizes.d_k, generator);
+  attention.W_key = normal_matrix(sizes.d_in, sizes.d_k, generator);
+  attention.W_value = normal_matrix(sizes.d_in, sizes.d_out, generator);
+  return {attention, normal_matrix(sizes.T, sizes.d_in, generator)};
+}
+
+Example project(const Projected& p) {
+  return {reference::product(p.X, p.attention.W_query), reference::product(p.X, p.attention.W_key),
+          reference::product(p.X, p.attention.W_value), p.X.shape(1)};
+}
+
+/// Vectors of two numbers, repeated until they are d_k wide, so that their dot products grow by
+/// √(d_k/2).
+Matrix widened(const Matrix& pairs, std::size_t d_k) {
+  Matrix wide(Matrix::shape_type{pairs.shape(0), d_k});
+  const double factor = std::pow(2.0 / static_cast<double>(d_k), 0.25);
+  for (std::size_t i = 0; i < pairs.shape(0); ++i) {
+    for (std::size_t j = 0; j < d_k; ++j) {
+      wide(i, j) = static_cast<Real>(factor * static_cast<double>(pairs(i, j % 2)));
+    }
+  }
+  return wide;
+}
+
+const Matrix worked_queries = {{1, 0}, {0, 1}, {1, 1}};
+const Matrix worked_values = {{1, 0}, {0, 2}, {3, 1}};
+
+Matrix rounded(const Matrix& m) {
+  const Matrix result = xt::round(m * Real(10000)) / Real(10000);
+  return result;
+}
+
+Matrix decimals(std::initializer_list<std::initializer_list<double>> rows) {
+  Matrix m(Matrix::shape_type{rows.size(), rows.begin()->size()});
+  std::size_t i = 0;
+  for (const auto& row : rows) {
+    std::size_t j = 0;
+    for (const double entry : row) m(i, j++) = static_cast<Real>(entry);
+    ++i;
+  }
+  return m;
+}
+
+}  // namespace
+
+TEST_CASE("the weights are the softmax of the scores over the square root of d_k", "[A10][A2]") {
+  const Sizes sizes = GENERATE(from_range(random_sizes()));
+  INFO(sizes);
+  const Example e = random_example(sizes);
+  CHECK_THAT(attend(e.queries, e.keys, e.values).weights, are_the_scaled_weights_of(e));
+}
+
+TEST_CASE("the context blends the values by the scaled weights", "[A10][A2]") {
+  const Sizes sizes = GENERATE(from_range(random_sizes()));
+  INFO(sizes);
+  const Example e = random_example(sizes);
+  auto matcher = equals(reference::product(weights_with(e, root_d_k(e)), e.values));
+  matcher.unless("this is the context without the division by √d_k",
+                 reference::product(weights_with(e, 1), e.values));
+  matcher.unless("the context was divided by √d_k, not the scores",
+                 reference::divided(reference::product(weights_with(e, 1), e.values), root_d_k(e)));
+  matcher.unless(
+      "the division came twice: the scores and again the context",
+      reference::divided(reference::product(weights_with(e, root_d_k(e)), e.values), root_d_k(e)));
+  CHECK_THAT(attend(e.queries, e.keys, e.values).context, matcher);
+}
+
+TEST_CASE("the width that counts is that of the keys and not that of the input", "[A10]") {
+  const Sizes sizes = GENERATE(from_range(random_sizes()));
+  INFO(sizes);
+  const Projected p = random_projection(sizes);
+  const Example e = project(p);
+  auto matcher = are_the_scaled_weights_of(e);
+  matcher.unless(
+      "the scores are divided by √d_in, the width of the input; d_k is the width of the keys",
+      weights_with(e, std::sqrt(static_cast<double>(sizes.d_in))));
+  CHECK_THAT(p.attention.forward(p.X).weights, matcher);
+}
+
+TEST_CASE("wide keys need the division", "[A10][C3]") {
+  const std::size_t d_k = 64;
+  Generator generator(64);
+  const Example e = {normal_matrix(3, d_k, generator), normal_matrix(9, d_k, generator),
+                     normal_matrix(9, 2, generator), d_k};
+  auto matcher = are_the_scaled_weights_of(e);
+  matcher.unless("the division by √d_k is applied twice, so the scores are divided by d_k",
+                 weights_with(e, 64));
+  CHECK_THAT(attend(e.queries, e.keys, e.values).weights, matcher);
+}
+
+TEST_CASE("scale off is chapter 02", "[A10]") {
+  const Sizes sizes = GENERATE(from_range(random_sizes()));
+  INFO(sizes);
+  Projected p = random_projection(sizes);
+  p.attention.scale = false;
+  Generator unused(0);
+  chapter_02::Attention before(1, 1, unused);
+  before.W_query = p.attention.W_query;
+  before.W_key = p.attention.W_key;
+  before.W_value = p.attention.W_value;
+  CHECK_THAT(p.attention.forward(p.X).context, equals(before.forward(p.X).context));
+}
+
+TEST_CASE("seed 42 gives the running example's context", "[B6]") {
+  Generator generator(42);
+  const Attention attention(2, 2, generator);
+  const Pass pass = attention.forward(embed(split_words("draw a map"), 2, true).X);
+  CHECK_THAT(rounded(pass.context),
+             equals(decimals({{1.0100, 1.0641}, {.2040, .7057}, {3.4989, 2.2427}})));
+  CHECK(pass.queries(0, 0) == Approx(.7621).margin(.00005));
+  CHECK(pass.weights(0, 0) == Approx(.357).margin(.0005));
+  CHECK(pass.weights(0, 1) == Approx(.401).margin(.0005));
+  CHECK(pass.weights(0, 2) == Approx(.242).margin(.0005));
+  CHECK(pass.weights(2, 2) == Approx(.896).margin(.0005));
+}
+
+TEST_CASE("the worked example comes out to the last digit", "[C1]") {
+  const Pass pass = attend(worked_queries, worked_queries, worked_values);
+  const Matrix scaled = decimals({{.7071, 0, .7071}, {0, .7071, .7071}, {.7071, .7071, 1.4142}});
+  CHECK(nearly_equal(without_row_means(pass.scaled), without_row_means(scaled), 1e-4));
+  CHECK_THAT(
+      rounded(pass.weights),
+      equals(decimals({{.4011, .1978, .4011}, {.1978, .4011, .4011}, {.2483, .2483, .5035}})));
+  CHECK_THAT(rounded(pass.context),
+             equals(decimals({{1.6044, .7967}, {1.4011, 1.2033}, {1.7587, 1}})));
+}
+
+TEST_CASE("dot products of random vectors spread as the square root of d_k", "[C2]") {
+  Generator generator(2);
+  for (const std::size_t d_k : {4U, 16U, 64U, 256U}) {
+    const Matrix queries = normal_matrix(100, d_k, generator);
+    const Matrix keys = normal_matrix(100, d_k, generator);
+    const Pass pass = attend(queries, keys, Matrix(Matrix::shape_type{100, 1}, 1));
+    INFO("d_k = " << d_k);
+    CHECK(spread(reference::dot_products(queries, keys)) ==
+          Approx(std::sqrt(static_cast<double>(d_k))).epsilon(0.1));
+    CHECK(spread(without_row_means(pass.scaled)) == Approx(1).epsilon(0.1));
+  }
+}
+
+TEST_CASE("undivided scores at d_k 64 are eight times as large and leave softmax hardly a gradient",
+          "[C3]") {
+  Generator generator(64);
+  const Matrix queries = normal_matrix(200, 64, generator);
+  const Matrix keys = normal_matrix(16, 64, generator);
+  const Matrix values(Matrix::shape_type{16, 1}, 1);
+  const Pass with = attend(queries, keys, values, true);
+  const Pass without = attend(queries, keys, values, false);
+  const double spread_with = spread(without_row_means(with.scaled));
+  const double spread_without = spread(without_row_means(without.scaled));
+  CHECK(spread_without / spread_with == Approx(8).epsilon(1e-4));
+  double gradient_with = 0;
+  double gradient_without = 0;
+  double largest_without = 0;
+  for (std::size_t i = 0; i < 200; ++i) {
+    gradient_with += softmax_jacobian_norm(xt::view(with.weights, i, xt::all())) / 200;
+    gradient_without += softmax_jacobian_norm(xt::view(without.weights, i, xt::all())) / 200;
+    largest_without +=
+        static_cast<double>(without.weights(i, largest_column(without.weights, i))) / 200;
+  }
+  CHECK(gradient_without < 0.7 * gradient_with);
+  CHECK(largest_without > 0.75);
+}
+
+TEST_CASE("a higher dimension changes nothing while the division is on", "[C4]") {
+  const Matrix at_two = attend(worked_queries, worked_queries, worked_values).weights;
+  for (const std::size_t d_k : {4U, 64U, 512U}) {
+    const Matrix wide = widened(worked_queries, d_k);
+    INFO("d_k = " << d_k);
+    CHECK_THAT(attend(wide, wide, worked_values).weights, equals(at_two));
+  }
+}
+
+TEST_CASE("a higher dimension makes the row collapse while the division is off", "[C4]") {
+  Real largest = 0;
+  for (const std::size_t d_k : {2U, 8U, 64U, 512U}) {
+    const Matrix wide = widened(worked_queries, d_k);
+    const Real now = attend(wide, wide, worked_values, false).weights(2, 2);
+    INFO("d_k = " << d_k);
+    CHECK(now > largest);
+    largest = now;
+  }
+  CHECK(largest > Real(0.9999));
+}
+
+TEST_CASE("turning the third query moves the third row and no other", "[C4]") {
+  Matrix turned = worked_queries;
+  turned(2, 0) = -1;
+  turned(2, 1) = Real(0.5);
+  const Pass before = attend(worked_queries, worked_queries, worked_values);
+  const Pass after = attend(turned, worked_queries, worked_values);
+  CHECK(identical(reorder_rows(after.weights, {0, 1}), reorder_rows(before.weights, {0, 1})));
+  CHECK_FALSE(same(reorder_rows(after.weights, {2}), reorder_rows(before.weights, {2})));
+}
+
+TEST_CASE("every row reads the whole sequence and so the tokens after it", "[A12]") {
+  const Projected p = random_projection({5, 4, 3, 2, 12});
+  Matrix changed = p.X;
+  xt::view(changed, 4, xt::all()) = xt::view(p.X, 4, xt::all()) + Real(1);
+  const Matrix before = p.attention.forward(p.X).context;
+  const Matrix after = p.attention.forward(changed).context;
+  for (std::size_t i = 0; i < 4; ++i)
+    CHECK_FALSE(same(reorder_rows(before, {i}), reorder_rows(after, {i})));
+}
+
+TEST_CASE("the scores are all pairs so twice the tokens are four times the scores", "[A19]") {
+  const Projected p = random_projection({6, 4, 3, 2, 19});
+  const Matrix first_half = xt::view(p.X, xt::range(0, 3), xt::all());
+  CHECK(p.attention.forward(p.X).scores.size() ==
+        4 * p.attention.forward(first_half).scores.size());
+}
+
+TEST_CASE("every row of scaled weights sums to 1 and no context leaves its range", "[A11]") {
+  const Sizes sizes = GENERATE(from_range(random_sizes()));
+  INFO(sizes);
+  const Example e = random_example(sizes);
+  const Pass pass = attend(e.queries, e.keys, e.values);
+  const Vector sums = xt::sum(pass.weights, {1});
+  for (const Real sum : sums) CHECK(sum == Approx(1).epsilon(tolerance));
+  CHECK(stays_in_range(pass.context, e.values));
+}
+
+TEST_CASE("permuting the tokens permutes the context", "[A20]") {
+  const Projected p = random_projection({5, 4, 3, 2, 20});
+  const std::vector<std::size_t> order = {3, 0, 4, 2, 1};
+  CHECK_THAT(p.attention.forward(reorder_rows(p.X, order)).context,
+             equals(reorder_rows(p.attention.forward(p.X).context, order)));
+}
+
+TEST_CASE("scores of ten thousand stay shares") {
+  const Matrix queries = {{100, 0}, {0, -100}};
+  const Matrix keys = {{100, 100}, {-100, 100}, {99, 0}};
+  const Example e = {queries, keys, Matrix(Matrix::shape_type{3, 1}, 1), 2};
+  CHECK_THAT(attend(queries, keys, e.values).weights, are_the_scaled_weights_of(e));
+}
+
+TEST_CASE("PyTorch computes the same scaled pass") {
+  for (const Golden& golden : Golden::load("03_scaling")) {
+    Generator unused(0);
+    Attention attention(1, 1, unused);
+    attention.W_query = golden["W_query"];
+    attention.W_key = golden["W_key"];
+    attention.W_value = golden["W_value"];
+    const Pass pass = attention.forward(golden["X"]);
+    CHECK_THAT(pass.weights, equals(golden["weights"]));
+    CHECK_THAT(pass.context, equals(golden["context"]));
+  }
+}

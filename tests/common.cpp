@@ -1,0 +1,324 @@
+/// @file
+/// @brief The tensor utility and the plumbing in common/, as tests.
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+
+#include "common/color.hpp"
+#include "common/figure.hpp"
+#include "common/measure.hpp"
+#include "common/report.hpp"
+#include "common/text.hpp"
+#include "reference.hpp"
+#include "support.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder of its own for a test, gone afterwards.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "attention-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::string content_of(const fs::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("matmul multiplies matrices of any shape") {
+  Generator generator(1);
+  for (const auto& [n, k, m] :
+       {std::tuple(1U, 1U, 1U), std::tuple(1U, 5U, 3U), std::tuple(4U, 1U, 3U),
+        std::tuple(4U, 5U, 1U), std::tuple(3U, 7U, 5U), std::tuple(33U, 65U, 17U)}) {
+    const Matrix a = normal_matrix(n, k, generator);
+    const Matrix b = normal_matrix(k, m, generator);
+    CHECK_THAT(matmul(a, b), equals(reference::product(a, b)));
+  }
+}
+
+TEST_CASE("matmul reads transposes and parts of matrices where they lie") {
+  Generator generator(2);
+  const Matrix a = normal_matrix(6, 5, generator);
+  const Matrix b = normal_matrix(7, 9, generator);
+  const Matrix a_turned = reference::transposed(a);
+  CHECK_THAT(matmul(xt::transpose(a), a), equals(reference::product(a_turned, a)));
+  CHECK_THAT(matmul(a, xt::transpose(a)), equals(reference::product(a, a_turned)));
+  CHECK_THAT(matmul(xt::transpose(a), xt::transpose(a_turned)),
+             equals(reference::product(a_turned, a)));
+
+  const Matrix columns = xt::view(b, xt::all(), xt::range(2, 8));
+  const Matrix rows = xt::view(b, xt::range(1, 6), xt::all());
+  const Matrix block = xt::view(b, xt::range(1, 6), xt::range(2, 4));
+  const Matrix one_column = xt::view(b, xt::range(0, 5), xt::range(3, 4));
+  CHECK_THAT(matmul(xt::view(b, xt::all(), xt::range(2, 8)), a),
+             equals(reference::product(columns, a)));
+  CHECK_THAT(matmul(a, xt::view(b, xt::range(1, 6), xt::all())),
+             equals(reference::product(a, rows)));
+  CHECK_THAT(matmul(a, xt::view(b, xt::range(1, 6), xt::range(2, 4))),
+             equals(reference::product(a, block)));
+  CHECK_THAT(matmul(a, xt::view(b, xt::range(0, 5), xt::range(3, 4))),
+             equals(reference::product(a, one_column)));
+  CHECK_THAT(matmul(xt::transpose(xt::view(b, xt::range(1, 6), xt::range(2, 4))), xt::transpose(a)),
+             equals(reference::product(reference::transposed(block), a_turned)));
+}
+
+TEST_CASE("matmul reads every second row and column where neither side is dense") {
+  Generator generator(3);
+  const Matrix b = normal_matrix(8, 10, generator);
+  const Matrix every_second = xt::view(b, xt::range(0, 8, 2), xt::range(0, 10, 2));
+  const Matrix a = normal_matrix(3, 4, generator);
+  CHECK_THAT(matmul(a, xt::view(b, xt::range(0, 8, 2), xt::range(0, 10, 2))),
+             equals(reference::product(a, every_second)));
+}
+
+TEST_CASE("a product over nothing is zero") {
+  const Matrix a(Matrix::shape_type{3, 0});
+  const Matrix b(Matrix::shape_type{0, 2});
+  CHECK_THAT(matmul(a, b), equals(reference::make(3, 2)));
+  CHECK(matmul(b, Matrix(Matrix::shape_type{2, 4})).size() == 0);
+}
+
+TEST_CASE("matmul_into overwrites and matmul_add adds") {
+  Generator generator(4);
+  const Matrix a = normal_matrix(4, 3, generator);
+  const Matrix b = normal_matrix(3, 5, generator);
+  const Matrix product = reference::product(a, b);
+  const Matrix twice = product * Real(2);
+  Matrix out(Matrix::shape_type{4, 5});
+  out.fill(std::numeric_limits<Real>::quiet_NaN());
+  matmul_into(out, a, b);
+  CHECK_THAT(out, equals(product));
+  matmul_add(out, a, b);
+  CHECK_THAT(out, equals(twice));
+}
+
+TEST_CASE("shapes that do not fit are refused with the numbers in the sentence") {
+  const Matrix a(Matrix::shape_type{3, 2}, 0);
+  Matrix out(Matrix::shape_type{3, 3}, 0);
+  CHECK(throws_saying([&] { matmul(a, a); },
+                      "matmul: (3, 2) times (3, 2): the inner sizes 2 and 3 differ"));
+  CHECK(throws_saying([&] { matmul_into(out, xt::transpose(a), a); },
+                      "matmul: (2, 3) times (3, 2) is (2, 2), but the result is (3, 3)"));
+  CHECK(throws_saying([&] { matmul_add(out, a, a); }, "inner sizes"));
+  CHECK(throws_saying(
+      [&] { largest_difference(a, out); },
+      "the first matrix is (3, 2) but the second is (3, 3): the shapes must be equal"));
+}
+
+TEST_CASE("the largest difference sees every entry and is nan when an entry is") {
+  const Matrix a = {{1, 2}, {3, 4}};
+  Matrix b = {{1, 2}, {3, 5}};
+  CHECK(largest_difference(a, b) == 1);
+  CHECK(nearly_equal(a, a));
+  CHECK_FALSE(nearly_equal(a, b));
+  b(0, 0) = std::numeric_limits<Real>::quiet_NaN();
+  CHECK(std::isnan(largest_difference(a, b)));
+  CHECK_FALSE(nearly_equal(a, b));
+}
+
+TEST_CASE("linear weights are those of PyTorch bit for bit") {
+  for (const Golden& golden : Golden::load("random")) {
+    Generator generator(static_cast<std::uint64_t>(std::llround(golden["seed"](0, 0))));
+    const Matrix first = linear_weights(5, 3, generator);
+    const Matrix second = linear_weights(5, 3, generator);
+    CHECK(identical(first, golden["first"]));
+    CHECK(identical(second, golden["second"]));
+  }
+}
+
+TEST_CASE("normal numbers have mean 0 and variance 1") {
+  Generator generator(6);
+  const Matrix numbers = normal_matrix(200, 200, generator);
+  CHECK(static_cast<double>(xt::mean(numbers)()) == Approx(0).margin(0.02));
+  CHECK(spread(numbers) == Approx(1).epsilon(0.02));
+  CHECK(std::isfinite(xt::amax(numbers)()));
+}
+
+TEST_CASE("words are cut at white space of every kind") {
+  CHECK(split_words("  draw\ta\n map ") == std::vector<std::string>{"draw", "a", "map"});
+  CHECK(split_words("a\u00A0b\u3000c") == std::vector<std::string>{"a", "b", "c"});
+}
+
+TEST_CASE("a letter with its accent is one word however it was typed") {
+  CHECK(split_words("caf\u00E9") == split_words("cafe\u0301"));
+}
+
+TEST_CASE("texts that are no sentences are refused") {
+  CHECK(throws_saying([] { split_words(""); }, "the text has no word in it"));
+  CHECK(throws_saying([] { split_words(" \t\n"); }, "the text has no word in it"));
+  CHECK(throws_saying([] { split_words("ab\xFFz"); }, "the text is not UTF-8: byte 2 is 0xFF"));
+  CHECK(throws_saying([] { split_words("a \xC3"); }, "the text is not UTF-8: byte 2 is 0xC3"));
+  CHECK(throws_saying([] { split_words("a \x1B[31m"); }, "the control character U+001B at byte 2"));
+  CHECK(throws_saying([] { split_words(std::string("a\0b", 3)); },
+                      "the control character U+0000 at byte 1"));
+}
+
+TEST_CASE("a text that is too long is refused with the size of its scores") {
+  std::string text;
+  for (int i = 0; i < 100000; ++i) text += "w ";
+  CHECK(throws_saying([&] { split_words(text); }, "100,000 x 100,000 = 10,000,000,000 numbers"));
+}
+
+TEST_CASE("the same word has the same vector and another word another") {
+  const Sequence input = embed(split_words("the map the city"), 6, false);
+  CHECK(identical(reorder_rows(input.X, {0}), reorder_rows(input.X, {2})));
+  CHECK_FALSE(identical(reorder_rows(input.X, {0}), reorder_rows(input.X, {1})));
+  CHECK(identical(input.position_vectors, reference::make(4, 6)));
+}
+
+TEST_CASE("places have the sines and cosines of the first transformer") {
+  const Matrix places = embed(split_words("a b c"), 4, true).position_vectors;
+  CHECK(places(0, 0) == 0);
+  CHECK(places(0, 1) == 1);
+  CHECK(places(2, 0) == Approx(std::sin(2.0)));
+  CHECK(places(2, 1) == Approx(std::cos(2.0)));
+  CHECK(places(2, 2) == Approx(std::sin(2.0 / 100)));
+  CHECK(places(2, 3) == Approx(std::cos(2.0 / 100)));
+}
+
+TEST_CASE("widths on a terminal count what is seen") {
+  CHECK(display_width("map") == 3);
+  CHECK(display_width("cafe\u0301") == 4);
+  CHECK(display_width("地図") == 4);
+  CHECK(display_width("\U0001F600") == 2);
+  CHECK(display_width("\U0001F468\u200D\U0001F469\u200D\U0001F467") == 2);
+  CHECK(clip("a long word", 6) == "a lon…");
+  CHECK(clip("地図帳", 4) == "地…");
+  CHECK(clip("short", 5) == "short");
+}
+
+TEST_CASE("numbers are grouped by thousands") {
+  CHECK(grouped(7) == "7");
+  CHECK(grouped(999) == "999");
+  CHECK(grouped(1000) == "1,000");
+  CHECK(grouped(1769472) == "1,769,472");
+}
+
+TEST_CASE("a report shows a matrix with its names") {
+  Report report;
+  report.section("pass", "A pass");
+  report.matrix({"scores", "X Xᵀ", {"draw", "地図"}, {"draw", "地図"}},
+                {{1, -2}, {Real(-0.00001), 3}});
+  CHECK(report.text() ==
+        "== A pass ==\n"
+        "scores = X Xᵀ   (2, 2)\n"
+        "           draw     地図\n"
+        "  draw   1.0000  -2.0000\n"
+        "  地図   0.0000   3.0000\n");
+}
+
+TEST_CASE("a report for scripts has every number in full") {
+  Report report;
+  report.section("pass", "A pass");
+  report.matrix({"mask", "", {}, {"a", "b"}}, {{0, -std::numeric_limits<Real>::infinity()}});
+  report.count("parameters", 1769472, "weights");
+  report.check("symmetric", false, "the scores are symmetric");
+  CHECK(report.json() ==
+        R"({"pass":{"mask":{"shape":[1,2],"rows":[],"columns":["a","b"],"values":[[0.0,"-inf"]]},)"
+        R"("parameters":1769472,"symmetric":false}})");
+}
+
+TEST_CASE("large matrices are shown by their ends") {
+  Report report;
+  report.section("pass", "A pass");
+  report.matrix({"zeros", "", numbered("t", 2048), {}}, reference::make(2048, 3));
+  CHECK(contains(report.text(), "  t4 "));
+  CHECK_FALSE(contains(report.text(), "  t5 "));
+  CHECK(contains(report.text(), "\n  …\n"));
+  CHECK(contains(report.text(), "  t2048"));
+}
+
+TEST_CASE("a report refuses what is not a number") {
+  Report report;
+  report.section("pass", "A pass");
+  const Matrix nan = {{0, std::numeric_limits<Real>::quiet_NaN()}};
+  CHECK(throws_saying(
+      [&] {
+        report.matrix({"scores", "", {}, {}}, nan);
+      },
+      "scores(0, 1) is not a number"));
+  CHECK(throws_saying(
+      [&] {
+        report.matrix({"scores", "", {"a"}, {}}, reference::make(2, 2));
+      },
+      "scores has 2 rows but 1 names for them"));
+}
+
+TEST_CASE("on a terminal a matrix is a heat map") {
+  Report report(true);
+  report.section("pass", "A pass");
+  report.matrix({"scores", "", {}, {}}, {{1, -1}});
+  CHECK(contains(report.text(), "\033[48;2;29;100;190m"));
+  CHECK(contains(report.text(), "\033[48;2;198;88;12m"));
+}
+
+TEST_CASE("writing on every colour of the scale can be read") {
+  for (int step = -40; step <= 40; ++step) {
+    const Color c = ColorScale{40}.of(step);
+    const double light = luminance(c) + 0.05;
+    const double contrast = wants_black_text(c) ? light / 0.05 : 1.05 / light;
+    INFO("value " << step << " of 40: contrast " << contrast);
+    CHECK(contrast >= 4.5);
+  }
+}
+
+TEST_CASE("a figure escapes its words and says what it shows") {
+  const std::string svg =
+      heat_map_svg({{"scores", {{1, 2}}, {"<b>"}, {"a&b", "\"q\""}}}, "Scores of <two> tokens");
+  CHECK(contains(svg, "<title>Scores of &lt;two&gt; tokens</title>"));
+  CHECK(contains(svg, ">&lt;b&gt;</text>"));
+  CHECK(contains(svg, ">a&amp;b</text>"));
+  CHECK(contains(svg, ">&quot;q&quot;</text>"));
+  CHECK(throws_saying(
+      [] {
+        heat_map_svg({{"scores", reference::make(65, 3), {}, {}}}, "");
+      },
+      "the figure's scores is (65, 3): at most 64"));
+}
+
+TEST_CASE("a file is written whole or not at all") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "figure.svg";
+  write_whole_file(path, "first");
+  write_whole_file(path, "second");
+  CHECK(content_of(path) == "second");
+  CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
+  CHECK(throws_saying([&] { write_whole_file(folder.path() / "no" / "figure.svg", "x"); },
+                      "No such file or directory"));
+  CHECK(throws_saying([&] { write_whole_file(folder.path(), "x"); }, "cannot write"));
+  CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
+}
+
+TEST_CASE("entropy and gradient of a row of weights") {
+  CHECK(entropy_bits({Real(0.25), Real(0.25), Real(0.25), Real(0.25)}) == Approx(2));
+  CHECK(entropy_bits({1, 0, 0}) == 0);
+  CHECK(softmax_jacobian_norm({1, 0, 0}) == 0);
+  CHECK(softmax_jacobian_norm({Real(0.5), Real(0.5)}) == Approx(0.5));  // four entries of ±1/4
+  CHECK(spread({{1, 3}, {1, 3}}) == Approx(1));
+  CHECK(largest_column({{1, 5, 5}, {9, 0, 0}}, 0) == 1);
+}

@@ -1,0 +1,172 @@
+#include "support.hpp"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <stdexcept>
+
+namespace {
+
+constexpr std::size_t largest_printed = 8;  // a side; larger matrices are shown by their shape
+
+bool close(Real got, Real want) {
+  if (got == want) return true;  // infinities, too
+  const auto difference = std::abs(static_cast<double>(got) - static_cast<double>(want));
+  return difference <= tolerance * std::max(1.0, std::abs(static_cast<double>(want)));
+}
+
+Matrix from_json(const nlohmann::json& rows) {
+  const std::size_t columns = rows.empty() ? 0 : rows[0].size();
+  Matrix m(Matrix::shape_type{rows.size(), columns});
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t j = 0; j < columns; ++j) m(i, j) = rows[i][j].get<Real>();
+  }
+  return m;
+}
+
+}  // namespace
+
+std::string Catch::StringMaker<Matrix>::convert(const Matrix& m) {
+  std::string text = "a matrix of " + shape_text(m);
+  if (m.shape(0) > largest_printed || m.shape(1) > largest_printed) return text;
+  for (std::size_t i = 0; i < m.shape(0); ++i) {
+    text += "\n ";
+    for (std::size_t j = 0; j < m.shape(1); ++j) text += fmt::format(" {:9.5f}", m(i, j));
+  }
+  return text;
+}
+
+bool identical(const Matrix& a, const Matrix& b) {
+  return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.size() * sizeof(Real)) == 0;
+}
+
+bool same(const Matrix& a, const Matrix& b) {
+  if (a.shape() != b.shape()) return false;
+  for (std::size_t i = 0; i < a.shape(0); ++i) {
+    for (std::size_t j = 0; j < a.shape(1); ++j) {
+      if (!close(a(i, j), b(i, j))) return false;
+    }
+  }
+  return true;
+}
+
+bool MatrixMatcher::match(const Matrix& got) const {
+  if (same(got, expected_)) return true;
+  explanation_ = explain(got);
+  return false;
+}
+
+std::string MatrixMatcher::explain(const Matrix& got) const {
+  std::string text;
+  for (const Mistake& mistake : mistakes_) {
+    if (text.empty() && same(got, mistake.result) && !same(mistake.result, expected_)) {
+      text = "\n  This looks like: " + mistake.name + ".";
+    }
+  }
+  if (got.shape() != expected_.shape()) {
+    return text + fmt::format("\n  Its shape is {}; it should be {}.", shape_text(got),
+                              shape_text(expected_));
+  }
+  std::size_t wrong = 0;
+  std::size_t row = 0;
+  std::size_t column = 0;
+  double worst = -1;
+  for (std::size_t i = 0; i < got.shape(0); ++i) {
+    for (std::size_t j = 0; j < got.shape(1); ++j) {
+      if (close(got(i, j), expected_(i, j))) continue;
+      ++wrong;
+      const double difference =
+          std::abs(static_cast<double>(got(i, j)) - static_cast<double>(expected_(i, j)));
+      if (worst < 0 || difference > worst || std::isnan(difference)) {
+        worst = difference;
+        row = i;
+        column = j;
+      }
+    }
+  }
+  return text +
+         fmt::format(
+             "\n  {} of {} entries are wrong. The worst is ({}, {}): got {:.6f}, want {:.6f}.",
+             wrong, got.size(), row, column, got(row, column), expected_(row, column));
+}
+
+Matrix without_row_means(const Matrix& scores) {
+  Matrix centered = scores;
+  for (std::size_t i = 0; i < scores.shape(0); ++i) {
+    double sum = 0;
+    for (std::size_t j = 0; j < scores.shape(1); ++j) sum += static_cast<double>(scores(i, j));
+    const auto mean = static_cast<Real>(sum / static_cast<double>(scores.shape(1)));
+    for (std::size_t j = 0; j < scores.shape(1); ++j) centered(i, j) -= mean;
+  }
+  return centered;
+}
+
+Matrix column_ranges(const Matrix& m) {
+  Matrix ranges(Matrix::shape_type{2, m.shape(1)});
+  for (std::size_t j = 0; j < m.shape(1); ++j) {
+    ranges(0, j) = ranges(1, j) = m(0, j);
+    for (std::size_t i = 1; i < m.shape(0); ++i) {
+      ranges(0, j) = std::min(ranges(0, j), m(i, j));
+      ranges(1, j) = std::max(ranges(1, j), m(i, j));
+    }
+  }
+  return ranges;
+}
+
+bool stays_in_range(const Matrix& blend, const Matrix& values) {
+  const Matrix ranges = column_ranges(values);
+  const auto slack = static_cast<Real>(tolerance);
+  for (std::size_t i = 0; i < blend.shape(0); ++i) {
+    for (std::size_t j = 0; j < blend.shape(1); ++j) {
+      const bool inside =
+          blend(i, j) >= ranges(0, j) - slack && blend(i, j) <= ranges(1, j) + slack;
+      if (!inside) return false;
+    }
+  }
+  return true;
+}
+
+std::vector<Sizes> random_sizes() {
+  std::vector<Sizes> all = {{1, 2, 3, 4, 7},
+                            {3, 3, 3, 3, 8}};  // one token; and a square, where transposes hide
+  std::mt19937 engine(2017);
+  while (all.size() < 10) {
+    const auto draw = [&engine] { return std::size_t{2} + engine() % 11; };
+    const Sizes sizes{draw(), draw(), draw(), draw(), engine()};
+    const bool all_differ = sizes.T != sizes.d_in && sizes.T != sizes.d_k &&
+                            sizes.T != sizes.d_out && sizes.d_in != sizes.d_k &&
+                            sizes.d_in != sizes.d_out && sizes.d_k != sizes.d_out;
+    if (all_differ) all.push_back(sizes);
+  }
+  return all;
+}
+
+std::ostream& operator<<(std::ostream& out, const Sizes& sizes) {
+  return out << "T = " << sizes.T << ", d_in = " << sizes.d_in << ", d_k = " << sizes.d_k
+             << ", d_out = " << sizes.d_out << ", seed " << sizes.seed;
+}
+
+std::vector<Golden> Golden::load(const std::string& name) {
+  const std::string path = std::string(GOLDEN_FOLDER) + "/" + name + ".json";
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("cannot read " + path);
+  std::vector<Golden> cases;
+  for (const auto& entry : nlohmann::json::parse(file).at("cases")) {
+    Golden golden;
+    for (const auto& [key, rows] : entry.items())
+      golden.matrices_.emplace_back(key, from_json(rows));
+    cases.push_back(std::move(golden));
+  }
+  return cases;
+}
+
+const Matrix& Golden::operator[](const std::string& name) const {
+  for (const auto& [key, matrix] : matrices_) {
+    if (key == name) return matrix;
+  }
+  throw std::out_of_range("the golden file has no " + name);
+}

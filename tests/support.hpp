@@ -1,0 +1,107 @@
+#pragma once
+/// @file
+/// @brief What the tests of all chapters share: how matrices are compared and failures explained.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "common/random.hpp"
+#include "common/tensor.hpp"
+
+/// Catch2 shows a matrix of a failed check as its shape and its numbers.
+namespace Catch {
+template <>
+struct StringMaker<Matrix> {
+  static std::string convert(const Matrix& m);
+};
+}  // namespace Catch
+
+/// Two numbers count as equal when they differ by no more than this (times the number, when that is
+/// above 1).
+constexpr double tolerance = sizeof(Real) == 4 ? 1e-5 : 1e-9;
+
+/// Compares a matrix with the right one. On failure it says how many entries are wrong, shows the
+/// worst, and, when the matrix is one that a usual mistake gives, names the mistake.
+class MatrixMatcher : public MatcherBase<Matrix> {
+ public:
+  explicit MatrixMatcher(Matrix expected) : expected_(std::move(expected)) {}
+
+  /// Names a mistake by the matrix that it gives.
+  MatrixMatcher& unless(std::string mistake, Matrix wrong) {
+    mistakes_.push_back({std::move(mistake), std::move(wrong)});
+    return *this;
+  }
+
+  bool match(const Matrix& got) const override;
+  std::string describe() const override { return explanation_; }
+
+ private:
+  struct Mistake {
+    std::string name;
+    Matrix result;
+  };
+  std::string explain(const Matrix& got) const;
+
+  Matrix expected_;
+  std::vector<Mistake> mistakes_;
+  mutable std::string explanation_;
+};
+
+/// `CHECK_THAT(pass.weights, equals(expected).unless("softmax down the columns", wrong))`
+inline MatrixMatcher equals(Matrix expected) {
+  return MatrixMatcher(std::move(expected));
+}
+
+/// Whether two matrices have one shape and the same bits in every number.
+bool identical(const Matrix& a, const Matrix& b);
+
+/// Whether two matrices have one shape and equal numbers, within `tolerance`.
+bool same(const Matrix& a, const Matrix& b);
+
+/// Scores with the mean of each row taken away: a number added to a whole row of scores changes no
+/// weight, so a version that has one more or less in its scores is right as well.
+Matrix without_row_means(const Matrix& scores);
+
+/// The smallest and the largest entry of each column, (2, d).
+Matrix column_ranges(const Matrix& m);
+
+/// Whether every entry of `blend` lies within the range of its column in `values`.
+bool stays_in_range(const Matrix& blend, const Matrix& values);
+
+/// Sizes that all differ, so that nothing fits by chance, and a seed for the numbers.
+struct Sizes {
+  std::size_t T;
+  std::size_t d_in;
+  std::size_t d_k;
+  std::size_t d_out;
+  std::uint64_t seed;
+};
+
+/// Random sizes, different in every case, from one token to a dozen.
+std::vector<Sizes> random_sizes();
+std::ostream& operator<<(std::ostream& out, const Sizes& sizes);
+
+/// Whether `call` throws an exception whose message contains `part`.
+template <class Call>
+bool throws_saying(const Call& call, const std::string& part) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    return std::string(error.what()).find(part) != std::string::npos;
+  }
+  return false;
+}
+
+/// One case of a golden file: what a reference implementation computed, by name.
+class Golden {
+ public:
+  /// All cases of tests/golden/NAME.json.
+  static std::vector<Golden> load(const std::string& name);
+
+  const Matrix& operator[](const std::string& name) const;
+
+ private:
+  std::vector<std::pair<std::string, Matrix>> matrices_;
+};
