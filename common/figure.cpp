@@ -98,18 +98,15 @@ std::string cell_svg(double value, double x, double y, const Layout& layout,
   return svg;
 }
 
-ColorScale scale_for(const Matrix& values) {
-  double largest = 0;
-  for (const Real entry : values) {
-    if (std::isfinite(entry)) largest = std::max(largest, std::abs(static_cast<double>(entry)));
-  }
-  return {largest};
+ColorScale scale_for(const Panel& panel) {
+  return panel.full_color > 0 ? ColorScale{panel.full_color}
+                              : ColorScale{largest_size(panel.values)};
 }
 
 std::string panel_svg(const Panel& panel, double x) {
   const Layout layout(panel);
   const bool numbers = layout.cell_height > 12;
-  const ColorScale scale = scale_for(panel.values);
+  const ColorScale scale = scale_for(panel);
   std::string svg = fmt::format("<text class=\"title\" x=\"{:.1f}\" y=\"16\">{}</text>\n",
                                 x + layout.left, escaped(panel.title));
   for (std::size_t j = 0; numbers && j < panel.columns.size(); ++j) {

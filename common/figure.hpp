@@ -14,6 +14,8 @@ struct Panel {
   Matrix values;
   Labels rows;
   Labels columns;
+  double full_color =
+      0;  ///< the |value| that gets the full colour, 1 for weights; 0: the largest there is
 };
 
 /// The longest side of a panel that can still be read in a picture.

@@ -54,14 +54,6 @@ std::string colored(const std::string& text, double value, const ColorScale& sca
                      text_color, text);
 }
 
-ColorScale scale_for(const Matrix& values) {
-  double largest = 0;
-  for (const Real entry : values) {
-    if (std::isfinite(entry)) largest = std::max(largest, std::abs(static_cast<double>(entry)));
-  }
-  return {largest};
-}
-
 void require_numbers(const std::string& name, const Matrix& values) {
   for (std::size_t i = 0; i < values.shape(0); ++i) {
     for (std::size_t j = 0; j < values.shape(1); ++j) {
@@ -88,7 +80,7 @@ class MatrixText {
       : how_(how),
         values_(values),
         color_(color),
-        scale_(scale_for(values)),
+        scale_{largest_size(values)},
         rows_(shown_indices(values.shape(0))),
         columns_(shown_indices(values.shape(1))) {
     for (const std::size_t i : rows_) {

@@ -48,8 +48,15 @@ Real largest_difference(const Matrix& a, const Matrix& b) {
   return largest;
 }
 
+double largest_size(const Matrix& m) {
+  double largest = 0;
+  for (const Real entry : m) {
+    if (std::isfinite(entry)) largest = std::max(largest, std::abs(static_cast<double>(entry)));
+  }
+  return largest;
+}
+
 bool nearly_equal(const Matrix& a, const Matrix& b, double tolerance) {
-  double scale = 1;
-  for (const Real entry : a) scale = std::max(scale, std::abs(static_cast<double>(entry)));
+  const double scale = std::max(1.0, largest_size(a));
   return static_cast<double>(largest_difference(a, b)) <= tolerance * scale;
 }

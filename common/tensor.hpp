@@ -109,6 +109,9 @@ void require_same_shape(const Matrix& a, const std::string& name_of_a, const Mat
 /// @throws std::invalid_argument when the shapes differ.
 Real largest_difference(const Matrix& a, const Matrix& b);
 
+/// The largest |entry| that is finite; 0 when there is none.
+double largest_size(const Matrix& m);
+
 /// Whether two matrices of one shape are equal but for rounding: no difference above `tolerance`
 /// times the largest entry (or 1, if all are smaller).
 /// @throws std::invalid_argument when the shapes differ.

@@ -162,7 +162,7 @@ std::vector<Panel> walk(const Options& options, Report& report) {
   show_softmax(report);
   show_order(input, report);
   return {{"scores", pass.scores, input.tokens, input.tokens},
-          {"weights", pass.weights, input.tokens, input.tokens},
+          {"weights", pass.weights, input.tokens, input.tokens, 1},
           {"context", pass.context, input.tokens, dimensions}};
 }
 

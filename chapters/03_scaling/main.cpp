@@ -197,7 +197,7 @@ struct Sweep {
   static constexpr std::size_t queries = 8;
   static constexpr std::size_t keys = 16;
 
-  Real spread_of_scores = 0;
+  Real mean_square = 0;  // of the dot products, whose mean is 0
   Vector divided = {0, 0, 0};
   Vector undivided = {0, 0, 0};
 
@@ -208,7 +208,7 @@ struct Sweep {
       const Matrix Q = normal_matrix(queries, d_k, generator);
       const Matrix K = normal_matrix(keys, d_k, generator);
       const Pass with = attend(Q, K, values, true);
-      spread_of_scores += share * static_cast<Real>(spread(with.scores));
+      mean_square += share * static_cast<Real>(xt::mean(xt::square(with.scores))());
       divided += share * sharpness(with.weights);
       undivided += share * sharpness(attend(Q, K, values, false).weights);
     }
@@ -225,7 +225,7 @@ void show_sweep(std::uint64_t seed, Report& report) {
   for (std::size_t row = 0; row < widths.size(); ++row) {
     const Sweep sweep(widths[row], generator);
     rows.push_back(fmt::format("d_k = {}", widths[row]));
-    spreads(row, 0) = sweep.spread_of_scores;
+    spreads(row, 0) = std::sqrt(sweep.mean_square);
     spreads(row, 1) = std::sqrt(static_cast<Real>(widths[row]));
     xt::view(divided, row, xt::all()) = sweep.divided;
     xt::view(undivided, row, xt::all()) = sweep.undivided;
@@ -284,10 +284,11 @@ std::vector<Panel> walk(const Options& options, const Choices& choices, Report& 
   show_cost(input, attention, report);
   show_leak(input, attention, report);
   const Labels tokens = Worked().tokens;
-  return {{"scaled", pass.scaled, input.tokens, input.tokens},
-          {"weights", pass.weights, input.tokens, input.tokens},
-          {"d_k = 512, divided", attend_widened(choices, 512, true).weights, tokens, tokens},
-          {"d_k = 512, not divided", attend_widened(choices, 512, false).weights, tokens, tokens}};
+  return {
+      {"scaled", pass.scaled, input.tokens, input.tokens},
+      {"weights", pass.weights, input.tokens, input.tokens, 1},
+      {"d_k = 512, divided", attend_widened(choices, 512, true).weights, tokens, tokens, 1},
+      {"d_k = 512, not divided", attend_widened(choices, 512, false).weights, tokens, tokens, 1}};
 }
 
 }  // namespace

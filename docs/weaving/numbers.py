@@ -55,6 +55,11 @@ def plain(number: str) -> str:
     return re.sub(r"^(-?)\.", r"\g<1>0.", bare)
 
 
+def without_zeros(number: str) -> str:
+    """1.1600, as a program prints it, is the 1.16 of a sentence."""
+    return re.sub(r"\.0*$", "", re.sub(r"(\.\d*?)0+$", r"\1", plain(number)))
+
+
 def written_value(page: Page, marker: Marker) -> Optional[Value]:
     start = max(0, marker.span.start - LONGEST_VALUE)
     match = WRITTEN_VALUE.search(page.text[start : marker.span.start])
@@ -139,8 +144,8 @@ def check_numbers(page: Page, woven: Page) -> Iterator[Problem]:
 
 def shown_numbers(text: str) -> set[str]:
     """Every number of a text, with its sign and without: prose may speak of the size alone."""
-    matches = list(NUMBER.finditer(text))
-    return {plain(match[0]) for match in matches} | {plain(match[2]) for match in matches}
+    numbers = [spelled for match in NUMBER.finditer(text) for spelled in (match[0], match[2])]
+    return {plain(number) for number in numbers} | {without_zeros(number) for number in numbers}
 
 
 def declared(page: Page) -> set[str]:
