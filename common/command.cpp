@@ -11,6 +11,8 @@
 #include <iterator>
 #include <map>
 
+#include "common/figure.hpp"
+
 namespace {
 
 constexpr int user_error = 2;
@@ -47,8 +49,9 @@ struct Command::Parts {
   CLI::App app;
   Options options;
 
-  Parts(std::string folder, const std::string& summary)
+  Parts(std::string folder, const std::string& summary, std::string text)
       : name(std::move(folder)), app(summary, name) {
+    options.text = std::move(text);
     app.set_help_flag("--help", "Print this help and exit");
     app.add_option("--text", options.text,
                    "The words that attend to each other; - reads them from standard input")
@@ -70,12 +73,13 @@ struct Command::Parts {
 
   void perform(const Walk& walk) {
     if (options.text == "-") options.text = standard_input();
-    Report report(!options.json && wants_color());
-    const std::vector<Panel> panels = walk(options, report);
+    const Form form = options.json ? Form::json : wants_color() ? Form::colored : Form::plain;
+    Report report(form, !options.figure.empty());
+    walk(options, report);
     if (!options.figure.empty()) {
-      write_whole_file(options.figure, heat_map_svg(panels, app.get_description()));
+      write_whole_file(options.figure, heat_map_svg(report.panels(), app.get_description()));
     }
-    print_all(options.json ? report.json() + "\n" : report.text());
+    print_all(report.content());
   }
 
   int refuse(const std::string& sentence) const {
@@ -84,8 +88,8 @@ struct Command::Parts {
   }
 };
 
-Command::Command(std::string name, std::string summary)
-    : parts_(std::make_unique<Parts>(std::move(name), summary)) {
+Command::Command(std::string name, std::string summary, std::string text)
+    : parts_(std::make_unique<Parts>(std::move(name), summary, std::move(text))) {
   add_switch("--positions", parts_->options.positions,
              "Add to each word's vector the vector of its place");
 }
@@ -109,6 +113,10 @@ void Command::add_number(const std::string& flag, double& value, const std::stri
       ->check(CLI::Range(least, most))
       ->type_name("X")
       ->capture_default_str();
+}
+
+void Command::add_text(const std::string& flag, std::string& value, const std::string& help) {
+  parts_->app.add_option(flag, value, help)->capture_default_str();
 }
 
 int Command::run(int argc, char** argv, const Walk& walk) {

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "common/figure.hpp"
 #include "common/report.hpp"
 #include "common/text.hpp"
 
@@ -25,12 +24,13 @@ struct Options {
 
 /// A chapter's program: reads the options, runs the walk, prints what it reports.
 ///
-/// A walk gets its options and an empty report, and returns the panels of the chapter's figure.
+/// A walk gets its options and an empty report, and fills it.
 class Command {
  public:
   /// @param name     the chapter's folder, such as "03_scaling"
   /// @param summary  one sentence for `--help`
-  Command(std::string name, std::string summary);
+  /// @param text     the words that are read when the reader names none
+  Command(std::string name, std::string summary, std::string text = "draw a map");
   ~Command();
 
   /// An option with the values "on" and "off".
@@ -44,7 +44,10 @@ class Command {
   void add_number(const std::string& flag, double& value, const std::string& help, double least,
                   double most);
 
-  using Walk = std::function<std::vector<Panel>(const Options&, Report&)>;
+  /// An option with words.
+  void add_text(const std::string& flag, std::string& value, const std::string& help);
+
+  using Walk = std::function<void(const Options&, Report&)>;
 
   /// @return the program's exit code: 0, or 2 after one sentence on standard error. When it is not
   /// 0, nothing

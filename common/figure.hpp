@@ -8,16 +8,6 @@
 
 #include "common/report.hpp"
 
-/// One heat map of a figure.
-struct Panel {
-  std::string title;
-  Matrix values;
-  Labels rows;
-  Labels columns;
-  double full_color =
-      0;  ///< the |value| that gets the full colour, 1 for weights; 0: the largest there is
-};
-
 /// The longest side of a panel that can still be read in a picture.
 constexpr std::size_t max_panel_side = 64;
 

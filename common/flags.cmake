@@ -4,7 +4,6 @@
 # changes xtensor's allocator, so all files must agree on it: it is set here and nowhere else.
 
 find_package(xtensor REQUIRED)
-find_package(xsimd QUIET)
 
 add_library(book_flags INTERFACE)
 target_include_directories(book_flags INTERFACE "${PROJECT_SOURCE_DIR}")
@@ -26,7 +25,10 @@ if(ATTENTION_CHECK_ACCESS)
   target_compile_definitions(book_flags INTERFACE XTENSOR_ENABLE_ASSERT)
 endif()
 
-if(xsimd_FOUND)
+if(ATTENTION_XSIMD)
+  find_package(xsimd QUIET)
+endif()
+if(ATTENTION_XSIMD AND xsimd_FOUND)
   target_compile_definitions(book_flags INTERFACE XTENSOR_USE_XSIMD)
   target_link_libraries(book_flags INTERFACE xsimd)
 endif()

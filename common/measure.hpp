@@ -44,6 +44,11 @@ inline double spread(const Matrix& m) {
   return std::sqrt(std::max(0.0, sum_of_squares / static_cast<double>(m.size()) - mean * mean));
 }
 
+/// The sum of one row.
+inline Real row_sum(const Matrix& m, std::size_t row) {
+  return xt::sum(xt::view(m, row, xt::all()))();
+}
+
 /// The column of the largest entry of a row; the first of them when several are equal.
 inline std::size_t largest_column(const Matrix& m, std::size_t row) {
   std::size_t best = 0;

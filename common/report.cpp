@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 
 #include "common/color.hpp"
@@ -177,21 +178,37 @@ Labels numbered(const std::string& letter, std::size_t count) {
 }
 
 struct Report::Parts {
-  bool color = false;
+  Form form = Form::plain;
+  bool with_figure = false;
   std::string text;
   std::string key;
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  std::set<std::string> names;
+  std::vector<Panel> panels;
 
-  void add(const std::string& name, nlohmann::ordered_json value) {
-    if (json[key].contains(name)) {
+  bool for_scripts() const { return form == Form::json; }
+
+  /// Two things of one name could not both be in the JSON.
+  void require_new(const std::string& name) {
+    if (!names.insert(key + "." + name).second) {
       throw std::logic_error(fmt::format("the report has {}.{} twice", key, name));
     }
-    json[key][name] = std::move(value);
+  }
+
+  /// Adds what a script reads, or the line that a reader reads.
+  void add(const std::string& name, const nlohmann::ordered_json& value, const std::string& line) {
+    require_new(name);
+    if (for_scripts()) {
+      json[key][name] = value;
+    } else {
+      text += line + "\n";
+    }
   }
 };
 
-Report::Report(bool color) : parts_(std::make_unique<Parts>()) {
-  parts_->color = color;
+Report::Report(Form form, bool with_figure) : parts_(std::make_unique<Parts>()) {
+  parts_->form = form;
+  parts_->with_figure = with_figure;
 }
 Report::~Report() = default;
 Report::Report(Report&&) noexcept = default;
@@ -212,29 +229,36 @@ void Report::matrix(const Shown& how, const Matrix& values) {
   require_numbers(how.name, values);
   require_labels(how.name, "rows", how.rows, values.shape(0));
   require_labels(how.name, "columns", how.columns, values.shape(1));
-  parts_->text += MatrixText(how, values, parts_->color).text();
-  parts_->add(how.name, json_matrix(how, values));
+  parts_->require_new(how.name);
+  if (parts_->for_scripts()) {
+    parts_->json[parts_->key][how.name] = json_matrix(how, values);
+  } else {
+    parts_->text += MatrixText(how, values, parts_->form == Form::colored).text();
+  }
 }
 
 void Report::number(const std::string& name, double value, int decimals, const std::string& note) {
-  say_line(fmt::format("  {:<34} {:>12}   {}", name, number_text(value, decimals), note));
-  parts_->add(name, value);
+  parts_->add(name, value,
+              fmt::format("  {:<34} {:>12}   {}", name, number_text(value, decimals), note));
 }
 
 void Report::count(const std::string& name, std::size_t value, const std::string& note) {
-  say_line(fmt::format("  {:<34} {:>12}   {}", name, grouped(value), note));
-  parts_->add(name, value);
+  parts_->add(name, value, fmt::format("  {:<34} {:>12}   {}", name, grouped(value), note));
 }
 
 void Report::check(const std::string& name, bool holds, const std::string& statement) {
-  say_line(fmt::format("  {:<3}  {}", holds ? "yes" : "no", statement));
-  parts_->add(name, holds);
+  parts_->add(name, holds, fmt::format("  {:<3}  {}", holds ? "yes" : "no", statement));
 }
 
-std::string Report::text() const {
-  return parts_->text;
+void Report::panel(const std::string& title, const Matrix& values, const Labels& rows,
+                   const Labels& columns, double full_color) {
+  if (parts_->with_figure) parts_->panels.push_back({title, values, rows, columns, full_color});
 }
 
-std::string Report::json() const {
-  return parts_->json.dump();
+std::string Report::content() const {
+  return parts_->for_scripts() ? parts_->json.dump() + "\n" : parts_->text;
+}
+
+const std::vector<Panel>& Report::panels() const {
+  return parts_->panels;
 }

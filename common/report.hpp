@@ -25,12 +25,25 @@ struct Shown {
   int decimals = 4;
 };
 
-/// Collects what a walk prints. Nothing reaches the screen before `text` or `json` is asked for: a
+/// One heat map of a figure.
+struct Panel {
+  std::string title;
+  Matrix values;
+  Labels rows;
+  Labels columns;
+  double full_color = 0;  ///< the |value| that gets the full colour; 0: the largest there is
+};
+
+/// What a report is to become: text for a reader, with matrices plain (for a pipe) or as heat maps
+/// (for a terminal), or JSON for a script.
+enum class Form { plain, colored, json };
+
+/// Collects what a walk has to say. Nothing reaches the screen before `content` is asked for: a
 /// walk that fails half-way leaves no half of a report.
 class Report {
  public:
-  /// @param color  whether matrices are heat maps (for a terminal) or plain
-  explicit Report(bool color = false);
+  /// @param with_figure  whether the panels of the chapter's figure are wanted, too
+  explicit Report(Form form = Form::plain, bool with_figure = false);
   ~Report();
   Report(Report&&) noexcept;
   Report& operator=(Report&&) noexcept;
@@ -62,13 +75,18 @@ class Report {
   /// A statement that the program has checked: "yes" or "no", and the statement.
   void check(const std::string& name, bool holds, const std::string& statement);
 
-  /// The whole report for a reader.
-  std::string text() const;
+  /// A heat map of the chapter's figure; kept only if the figure is wanted.
+  /// @param full_color  the |value| that gets the full colour, 1 for weights; 0: the largest there
+  /// is
+  void panel(const std::string& title, const Matrix& values, const Labels& rows,
+             const Labels& columns, double full_color = 0);
 
-  /// The whole report for a script: {section: {name: ...}}. A matrix is
-  /// {"shape": [T, d], "rows": [...], "columns": [...], "values": [[...]]}; infinities are "inf"
-  /// and "-inf".
-  std::string json() const;
+  /// The whole report. As JSON it is {section: {name: ...}}; a matrix is {"shape": [T, d], "rows":
+  /// [...], "columns": [...], "values": [[...]]}, in which infinities are "inf" and "-inf".
+  std::string content() const;
+
+  /// The figure's panels, in the order in which the walk gave them.
+  const std::vector<Panel>& panels() const;
 
  private:
   void say_line(const std::string& line);

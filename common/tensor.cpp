@@ -27,6 +27,21 @@ void require_finite(const Matrix& m, const std::string& name) {
   }
 }
 
+void require_between(Real number, const std::string& name, Real least, Real most) {
+  if (!(number >= least && number <= most)) {
+    throw std::invalid_argument(
+        fmt::format("{} is {}: it must lie between {} and {}", name, number, least, most));
+  }
+}
+
+void require_divisible(std::size_t number, const std::string& things, std::size_t among,
+                       const std::string& others) {
+  if (among == 0 || number % among != 0) {
+    throw std::invalid_argument(
+        fmt::format("{} {} cannot be shared evenly among {} {}", number, things, among, others));
+  }
+}
+
 void require_same_shape(const Matrix& a, const std::string& name_of_a, const Matrix& b,
                         const std::string& name_of_b) {
   if (a.shape() != b.shape()) {

@@ -12,8 +12,11 @@
 /// result, and `auto` would keep the recipe. And functions take `const Matrix&` and return
 /// `Matrix`, for the same reason.
 
+// The standard mathematics, too, so that a chapter's mechanism needs this header alone.
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -31,6 +34,8 @@
 #include <xtensor/xview.hpp>
 #endif
 
+#include "common/memory.hpp"
+
 /// The number that everything is computed in: float, as GPT-2 is; double where a check needs more
 /// digits.
 #ifdef ATTENTION_DOUBLE
@@ -39,8 +44,8 @@ using Real = double;
 using Real = float;
 #endif
 
-using Vector = xt::xtensor<Real, 1>;
-using Matrix = xt::xtensor<Real, 2>;
+using Vector = xt::xtensor<Real, 1, xt::layout_type::row_major, TensorAllocator<Real>>;
+using Matrix = xt::xtensor<Real, 2, xt::layout_type::row_major, TensorAllocator<Real>>;
 
 /// A matrix, or a part of one, looked at where it lies: nothing is copied.
 ///
@@ -98,6 +103,17 @@ std::string shape_text(const MatrixView& m);
 /// @param name  what the matrix is called in the message
 /// @throws std::invalid_argument naming the first such entry, `X(1, 0) is nan`.
 void require_finite(const Matrix& m, const std::string& name);
+
+/// Refuses a number outside [least, most], or one that is not a number.
+/// @param name  what the number is called in the message
+/// @throws std::invalid_argument with the number and the bounds
+void require_between(Real number, const std::string& name, Real least, Real most);
+
+/// Refuses a number of things that cannot be shared evenly among so many others, or among none.
+/// @throws std::invalid_argument with both numbers, `10 columns cannot be shared evenly among 3
+/// heads`
+void require_divisible(std::size_t number, const std::string& things, std::size_t among,
+                       const std::string& others);
 
 /// Refuses matrices of different shapes.
 /// @throws std::invalid_argument naming both shapes.

@@ -170,6 +170,18 @@ Sequence embed(const std::vector<std::string>& words, std::size_t d_in, bool pos
   return sequence;
 }
 
+Sequence first_tokens(const Sequence& sequence, std::size_t count) {
+  const std::size_t T = std::min(count, sequence.tokens.size());
+  const auto first_rows = [T](const Matrix& m) -> Matrix {
+    return xt::view(m, xt::range(std::size_t{0}, T), xt::all());
+  };
+  const auto end = sequence.tokens.begin() + static_cast<std::ptrdiff_t>(T);
+  return {{sequence.tokens.begin(), end},
+          first_rows(sequence.token_vectors),
+          first_rows(sequence.position_vectors),
+          first_rows(sequence.X)};
+}
+
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;
   for_each_sign(text, [&](std::string_view, std::size_t columns) { width += columns; });

@@ -38,6 +38,9 @@ struct Sequence {
 /// and the cosine of the same in column 2i + 1.
 Sequence embed(const std::vector<std::string>& words, std::size_t d_in, bool positions);
 
+/// The first `count` tokens of a sequence, or all if it has fewer.
+Sequence first_tokens(const Sequence& sequence, std::size_t count);
+
 /// The columns a text takes on a terminal: combining characters none, wide characters and emoji
 /// two.
 /// @param text  UTF-8

@@ -224,7 +224,7 @@ TEST_CASE("a report shows a matrix with its names") {
   report.section("pass", "A pass");
   report.matrix({"scores", "X Xᵀ", {"draw", "地図"}, {"draw", "地図"}},
                 {{1, -2}, {Real(-0.00001), 3}});
-  CHECK(report.text() ==
+  CHECK(report.content() ==
         "== A pass ==\n"
         "scores = X Xᵀ   (2, 2)\n"
         "           draw     地図\n"
@@ -233,24 +233,25 @@ TEST_CASE("a report shows a matrix with its names") {
 }
 
 TEST_CASE("a report for scripts has every number in full") {
-  Report report;
+  Report report(Form::json);
   report.section("pass", "A pass");
   report.matrix({"mask", "", {}, {"a", "b"}}, {{0, -std::numeric_limits<Real>::infinity()}});
   report.count("parameters", 1769472, "weights");
   report.check("symmetric", false, "the scores are symmetric");
-  CHECK(report.json() ==
+  CHECK(report.content() ==
         R"({"pass":{"mask":{"shape":[1,2],"rows":[],"columns":["a","b"],"values":[[0.0,"-inf"]]},)"
-        R"("parameters":1769472,"symmetric":false}})");
+        R"("parameters":1769472,"symmetric":false}})"
+        "\n");
 }
 
 TEST_CASE("large matrices are shown by their ends") {
   Report report;
   report.section("pass", "A pass");
   report.matrix({"zeros", "", numbered("t", 2048), {}}, reference::make(2048, 3));
-  CHECK(contains(report.text(), "  t4 "));
-  CHECK_FALSE(contains(report.text(), "  t5 "));
-  CHECK(contains(report.text(), "\n  …\n"));
-  CHECK(contains(report.text(), "  t2048"));
+  CHECK(contains(report.content(), "  t4 "));
+  CHECK_FALSE(contains(report.content(), "  t5 "));
+  CHECK(contains(report.content(), "\n  …\n"));
+  CHECK(contains(report.content(), "  t2048"));
 }
 
 TEST_CASE("a report refuses what is not a number") {
@@ -270,11 +271,11 @@ TEST_CASE("a report refuses what is not a number") {
 }
 
 TEST_CASE("on a terminal a matrix is a heat map") {
-  Report report(true);
+  Report report(Form::colored);
   report.section("pass", "A pass");
   report.matrix({"scores", "", {}, {}}, {{1, -1}});
-  CHECK(contains(report.text(), "\033[48;2;29;100;190m"));
-  CHECK(contains(report.text(), "\033[48;2;198;88;12m"));
+  CHECK(contains(report.content(), "\033[48;2;29;100;190m"));
+  CHECK(contains(report.content(), "\033[48;2;198;88;12m"));
 }
 
 TEST_CASE("writing on every colour of the scale can be read") {

@@ -155,7 +155,8 @@ std::vector<Golden> Golden::load(const std::string& name) {
   std::ifstream file(path);
   if (!file) throw std::runtime_error("cannot read " + path);
   std::vector<Golden> cases;
-  for (const auto& entry : nlohmann::json::parse(file).at("cases")) {
+  const nlohmann::json content = nlohmann::json::parse(file);
+  for (const auto& entry : content.at("cases")) {
     Golden golden;
     for (const auto& [key, rows] : entry.items())
       golden.matrices_.emplace_back(key, from_json(rows));

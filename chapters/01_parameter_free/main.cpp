@@ -148,7 +148,7 @@ void show_order(const Sequence& input, Report& report) {
       attend(embed(words, d_in, true).X).context);
 }
 
-std::vector<Panel> walk(const Options& options, Report& report) {
+void walk(const Options& options, Report& report) {
   const Sequence input = embed(split_words(options.text), d_in, options.positions);
   show_input(input, report);
   const Pass pass = show_pass(input, report);
@@ -161,9 +161,9 @@ std::vector<Panel> walk(const Options& options, Report& report) {
   show_repeated_word(twins, true, report);
   show_softmax(report);
   show_order(input, report);
-  return {{"scores", pass.scores, input.tokens, input.tokens},
-          {"weights", pass.weights, input.tokens, input.tokens, 1},
-          {"context", pass.context, input.tokens, dimensions}};
+  report.panel("scores", pass.scores, input.tokens, input.tokens);
+  report.panel("weights", pass.weights, input.tokens, input.tokens, 1);
+  report.panel("context", pass.context, input.tokens, dimensions);
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ void show_cost(const Sizes& sizes, Report& report) {
                "weights at GPT-2's width: 3 x 768 x 768");
 }
 
-std::vector<Panel> walk(const Options& options, const Sizes& sizes, Report& report) {
+void walk(const Options& options, const Sizes& sizes, Report& report) {
   const Sequence input = embed(split_words(options.text), sizes.d_in, options.positions);
   Generator generator(options.seed);
   const Attention attention(sizes.d_in, sizes.d_out, generator);
@@ -125,8 +125,8 @@ std::vector<Panel> walk(const Options& options, const Sizes& sizes, Report& repo
   show_cost(sizes, report);
   Attention one = attention;
   one.W_key = one.W_query;
-  return {{"scores, one W", one.forward(input.X).scores, input.tokens, input.tokens},
-          {"scores, W_query and W_key", pass.scores, input.tokens, input.tokens}};
+  report.panel("scores, one W", one.forward(input.X).scores, input.tokens, input.tokens);
+  report.panel("scores, W_query and W_key", pass.scores, input.tokens, input.tokens);
 }
 
 }  // namespace
@@ -137,7 +137,6 @@ int main(int argc, char** argv) {
                   "Chapter 02: attention with trainable weights, step by step.");
   command.add_count("--d-in", sizes.d_in, "Width of the input", 1, 4096);
   command.add_count("--d-out", sizes.d_out, "Width of queries, keys, values and context", 1, 4096);
-  return command.run(argc, argv, [&](const Options& options, Report& report) {
-    return walk(options, sizes, report);
-  });
+  return command.run(argc, argv,
+                     [&](const Options& options, Report& report) { walk(options, sizes, report); });
 }

@@ -266,7 +266,7 @@ void show_cost(const Sequence& input, const Attention& attention, Report& report
   }
 }
 
-std::vector<Panel> walk(const Options& options, const Choices& choices, Report& report) {
+void walk(const Options& options, const Choices& choices, Report& report) {
   if (choices.d_k % 2 != 0) {
     throw std::invalid_argument(fmt::format(
         "--d-k {}: the worked example repeats pairs of numbers, so d_k must be even", choices.d_k));
@@ -284,11 +284,11 @@ std::vector<Panel> walk(const Options& options, const Choices& choices, Report& 
   show_cost(input, attention, report);
   show_leak(input, attention, report);
   const Labels tokens = Worked().tokens;
-  return {
-      {"scaled", pass.scaled, input.tokens, input.tokens},
-      {"weights", pass.weights, input.tokens, input.tokens, 1},
-      {"d_k = 512, divided", attend_widened(choices, 512, true).weights, tokens, tokens, 1},
-      {"d_k = 512, not divided", attend_widened(choices, 512, false).weights, tokens, tokens, 1}};
+  report.panel("scaled", pass.scaled, input.tokens, input.tokens);
+  report.panel("weights", pass.weights, input.tokens, input.tokens, 1);
+  report.panel("d_k = 512, divided", attend_widened(choices, 512, true).weights, tokens, tokens, 1);
+  report.panel("d_k = 512, not divided", attend_widened(choices, 512, false).weights, tokens,
+               tokens, 1);
 }
 
 }  // namespace
@@ -302,7 +302,6 @@ int main(int argc, char** argv) {
                     65536);
   command.add_number("--turn", choices.turn, "Degrees by which token 3's query is turned", -360,
                      360);
-  return command.run(argc, argv, [&](const Options& options, Report& report) {
-    return walk(options, choices, report);
-  });
+  return command.run(
+      argc, argv, [&](const Options& options, Report& report) { walk(options, choices, report); });
 }

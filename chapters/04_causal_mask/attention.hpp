@@ -1,0 +1,138 @@
+#pragma once
+/// @file
+/// @brief The mechanism of this chapter: the file to read, to diff and to blank out.
+
+//! [includes]
+#include "common/random.hpp"
+#include "common/tensor.hpp"
+//! [includes]
+
+//! [pass]
+/// Every tensor of one pass, in the order in which they are computed.
+struct Pass {
+  Matrix queries;  ///< (T, d_k)    what each token looks for
+  Matrix keys;     ///< (T, d_k)    what each token is found by
+  Matrix values;   ///< (T, d_out)  what each token hands over
+  Matrix scores;   ///< (T, T)      the dot product of each query with each key
+  Matrix scaled;   ///< (T, T)      the scores over √d_k
+  Matrix masked;   ///< (T, T)      the scaled scores plus the mask
+  Matrix weights;  ///< (T, T)      softmax of each row
+  Matrix kept;     ///< (T, T)      the weights that dropout leaves; all of them at inference
+  Matrix context;  ///< (T, d_out)  each token as a blend of all values
+};
+//! [pass]
+
+//! [mask]
+/// What each token may read: itself and those before it.
+/// @return (T, T)  0 where row i may read column j, −∞ where it may not (j > i)
+inline Matrix causal_mask(std::size_t T) {
+  Matrix mask(Matrix::shape_type{T, T}, 0);
+  for (std::size_t i = 0; i < T; ++i) {
+    xt::view(mask, i, xt::range(i + 1, T)) = -std::numeric_limits<Real>::infinity();
+  }
+  return mask;
+}
+//! [mask]
+
+//! [softmax]
+/// Turns each row of scores into shares: positive, and 1 in sum. A score of −∞ gets exactly 0; a
+/// row that has no other scores gets zeros alone.
+/// @param scores  (T, T)
+/// @return        (T, T)
+inline Matrix softmax(const Matrix& scores) {
+  Matrix weights(scores.shape());
+  for (std::size_t i = 0; i < scores.shape(0); ++i) {
+    const Vector row = xt::view(scores, i, xt::all());
+    const Real largest = std::max(xt::amax(row)(), std::numeric_limits<Real>::lowest());
+    const Vector powers = xt::exp(row - largest);
+    // The largest power is e^0, so the sum is 1 or more, but for a row of −∞ alone: there it is 0.
+    xt::view(weights, i, xt::all()) = powers / std::max(xt::sum(powers)(), Real{1});
+  }
+  return weights;
+}
+//! [softmax]
+
+//! [dropout]
+/// Dropout: while training, each weight becomes 0 with probability p, and what is left grows by 1 /
+/// (1 - p).
+struct Dropout {
+  Real p = 0;
+  Generator* generator = nullptr;  ///< draws what is dropped; none at inference, when nothing is
+
+  /// @throws std::invalid_argument when p is not a probability
+  Matrix operator()(const Matrix& weights) const {
+    require_between(p, "dropout", 0, 1);
+    Matrix kept = weights;
+    if (generator == nullptr) return kept;
+    for (Real& weight : kept) weight = generator->uniform(0, 1) < p ? 0 : weight / (1 - p);
+    return kept;
+  }
+};
+//! [dropout]
+
+//! [attend]
+/// Lets every query read every key, and blends the values by how well they match.
+/// @param queries  (T, d_k)
+/// @param keys     (T, d_k)
+/// @param values   (T, d_out)
+/// @param mask     (T, T)  0 where row i may read column j, −∞ where it may not
+/// @param scale    false: leave the division by √d_k out, as chapter 02 did
+/// @param dropout  what to drop of the weights; nothing unless it has a generator
+/// @throws std::invalid_argument when the shapes do not fit together
+inline Pass attend(const Matrix& queries, const Matrix& keys, const Matrix& values,
+                   const Matrix& mask, bool scale = true, const Dropout& dropout = {}) {
+  Pass pass;
+  pass.queries = queries;
+  pass.keys = keys;
+  pass.values = values;
+  //! [scores]
+  pass.scores = matmul(queries, xt::transpose(keys));  // (T, T)
+  //! [scores]
+  //! [scaled]
+  const Real divisor = scale ? std::sqrt(static_cast<Real>(keys.shape(1))) : Real{1};
+  pass.scaled = pass.scores / divisor;  // (T, T)
+  //! [scaled]
+  //! [masked]
+  require_same_shape(mask, "the mask", pass.scaled, "the matrix of scores");
+  pass.masked = pass.scaled + mask;  // (T, T)
+  //! [masked]
+  //! [weights]
+  pass.weights = softmax(pass.masked);  // (T, T)
+  //! [weights]
+  //! [kept]
+  pass.kept = dropout(pass.weights);  // (T, T)
+  //! [kept]
+  //! [context]
+  pass.context = matmul(pass.kept, values);  // (T, d_out)
+  //! [context]
+  return pass;
+}
+//! [attend]
+
+//! [attention]
+/// Attention with weights to train: three projections of the input, and `attend` between them.
+struct Attention {
+  Matrix W_query;  ///< (d_in, d_k)
+  Matrix W_key;    ///< (d_in, d_k)
+  Matrix W_value;  ///< (d_in, d_out)
+
+  /// Whether the scores are divided by √d_k; without it this is chapter 02.
+  bool scale = true;
+
+  /// Draws the three as PyTorch draws three `nn.Linear(d_in, d_out, bias=False)`; d_k is d_out.
+  Attention(std::size_t d_in, std::size_t d_out, Generator& generator)
+      : W_query(linear_weights(d_in, d_out, generator)),
+        W_key(linear_weights(d_in, d_out, generator)),
+        W_value(linear_weights(d_in, d_out, generator)) {}
+
+  //! [forward]
+  /// @param X     (T, d_in)  one token a row
+  /// @param mask  (T, T)     such as `causal_mask(T)`; zeros: every token reads every token
+  /// @throws std::invalid_argument when a number of X is not finite, or X is not d_in wide
+  Pass forward(const Matrix& X, const Matrix& mask, const Dropout& dropout = {}) const {
+    require_finite(X, "X");
+    return attend(matmul(X, W_query), matmul(X, W_key), matmul(X, W_value), mask, scale, dropout);
+  }
+  //! [forward]
+};
+//! [attention]

@@ -1,0 +1,239 @@
+/// @file
+/// @brief The walk of chapter 04: the causal mask, what it closes, and dropout on the weights.
+
+#include "attention.hpp"
+
+#include "common/command.hpp"
+#include "common/measure.hpp"
+
+namespace {
+
+constexpr std::size_t d_in = 2;
+
+/// What this chapter lets the reader choose.
+struct Choices {
+  bool scale = true;
+  bool mask = true;
+  double dropout = 0.5;
+};
+
+/// The mask that lets every token read every token.
+Matrix open_mask(std::size_t T) {
+  return Matrix(Matrix::shape_type{T, T}, 0);
+}
+
+Matrix row_of(const Matrix& m, std::size_t i) {
+  return xt::view(m, xt::range(i, i + 1), xt::all());
+}
+
+Pass show_pass(const Sequence& input, const Attention& attention, const Matrix& mask,
+               Report& report) {
+  report.section("pass", "The running example, masked");
+  const Labels& tokens = input.tokens;
+  const Pass pass = attention.forward(input.X, mask);
+  report.matrix({"mask", "", tokens, tokens, 0}, mask);
+  report.matrix({"scaled", "scores / √d_k", tokens, tokens}, pass.scaled);
+  report.matrix({"masked", "scaled + mask", tokens, tokens}, pass.masked);
+  report.matrix({"weights", "softmax of each row", tokens, tokens}, pass.weights);
+  report.matrix({"values", "X W_value", tokens, numbered("v", d_in)}, pass.values);
+  report.matrix({"context", "weights values", tokens, numbered("v", d_in)}, pass.context);
+  return pass;
+}
+
+void show_comparison(const Sequence& input, const Attention& attention, const Pass& pass,
+                     Report& report) {
+  report.section("open", "The same without a mask");
+  const std::size_t last = input.tokens.size() - 1;
+  const Matrix open = attention.forward(input.X, open_mask(input.tokens.size())).context;
+  report.matrix({"context", "weights values, mask off", input.tokens, numbered("v", d_in)}, open);
+  report.check("first_row", row_of(pass.context, 0) == row_of(pass.values, 0),
+               "the first token reads itself alone: its context is its value");
+  report.check("last_row", row_of(pass.context, last) == row_of(open, last),
+               "the last token could read everything before, too: its row has not changed");
+}
+
+/// The worked example of chapter 03.
+struct Worked {
+  Matrix queries = {{1, 0}, {0, 1}, {1, 1}};
+  Matrix keys = {{1, 0}, {0, 1}, {1, 1}};
+  Matrix values = {{1, 0}, {0, 2}, {3, 1}};
+  Labels tokens = numbered("token ", 3);
+};
+
+/// Zeros where the mask is −∞.
+Matrix zeroed(const Matrix& weights, const Matrix& mask) {
+  return xt::where(xt::isinf(mask), Real{0}, weights);
+}
+
+/// Each row divided by its sum.
+Matrix renormalised(const Matrix& weights) {
+  Matrix result = weights;
+  for (std::size_t i = 0; i < weights.shape(0); ++i) {
+    xt::view(result, i, xt::all()) = xt::view(weights, i, xt::all()) / row_sum(weights, i);
+  }
+  return result;
+}
+
+Matrix four_decimals(const Matrix& m) {
+  return xt::round(m * Real{10000}) / Real{10000};
+}
+
+void show_two_ways(const Choices& choices, Report& report) {
+  report.section("two_ways", "Two ways to the same weights");
+  const Worked worked;
+  const Matrix mask = causal_mask(3);
+  const Matrix open =
+      attend(worked.queries, worked.keys, worked.values, open_mask(3), choices.scale).weights;
+  const Matrix masked =
+      attend(worked.queries, worked.keys, worked.values, mask, choices.scale).weights;
+  const Matrix after = zeroed(open, mask);
+  report.matrix({"open", "weights of the worked example, no mask", worked.tokens, worked.tokens},
+                open);
+  report.matrix({"before", "−∞ added before softmax", worked.tokens, worked.tokens}, masked);
+  report.matrix({"after", "zeros put in after softmax", worked.tokens, worked.tokens}, after);
+  report.number("rest_of_row_2", static_cast<double>(row_sum(after, 1)), 4,
+                "what is left of row 2");
+  report.matrix(
+      {"renormalised", "each row divided by what is left of it", worked.tokens, worked.tokens},
+      renormalised(after));
+  report.check("equal", nearly_equal(masked, renormalised(after)),
+               "both ways give the same weights");
+  const Matrix by_hand = renormalised(four_decimals(after));
+  report.matrix(
+      {"by_hand", "the same from weights rounded to four decimals", worked.tokens, worked.tokens},
+      by_hand);
+}
+
+void show_future(const Sequence& input, const Attention& attention, const Matrix& mask,
+                 Report& report) {
+  report.section("future", "Another last token");
+  const std::size_t last = input.tokens.size() - 1;
+  Matrix changed = input.X;
+  xt::view(changed, last, xt::all()) = Real{-1} * xt::view(input.X, last, xt::all());
+  const Matrix before = attention.forward(input.X, mask).context;
+  const Matrix after = attention.forward(changed, mask).context;
+  report.matrix({"after", fmt::format("context with \"{}\" turned around", input.tokens[last]),
+                 input.tokens, numbered("v", d_in)},
+                after);
+  std::size_t moved = 0;
+  for (std::size_t i = 0; i < last; ++i) moved += row_of(before, i) == row_of(after, i) ? 0 : 1;
+  report.count("rows_moved", moved,
+               fmt::format("of the {} rows before the last have changed by a bit or more", last));
+}
+
+void show_one_by_one(const Sequence& all, const Attention& attention, Report& report) {
+  report.section("one_by_one", "All rows at once, or one after the other");
+  const Sequence input = first_tokens(all, 16);  // a row depends on the tokens up to it alone
+  const std::size_t T = input.tokens.size();
+  Matrix rows(Matrix::shape_type{T, d_in});
+  for (std::size_t i = 0; i < T; ++i) {
+    const Matrix so_far = first_tokens(input, i + 1).X;
+    const Matrix context = attention.forward(so_far, causal_mask(i + 1)).context;
+    xt::view(rows, i, xt::all()) = xt::view(context, i, xt::all());
+  }
+  report.matrix({"rows", "context of each token, computed when only the tokens up to it were there",
+                 input.tokens, numbered("v", d_in)},
+                rows);
+  report.check("equal", nearly_equal(rows, attention.forward(input.X, causal_mask(T)).context),
+               "the same as all rows at once under the mask");
+}
+
+void show_repeated_word(const Attention& attention, Report& report) {
+  report.section("repeated", "A word twice, positions off");
+  const Sequence input = embed(split_words("the cat saw the dog"), d_in, false);
+  const Matrix open = attention.forward(input.X, open_mask(5)).context;
+  const Matrix masked = attention.forward(input.X, causal_mask(5)).context;
+  report.matrix({"open", "context, mask off", input.tokens, numbered("v", d_in)}, open);
+  report.matrix({"masked", "context, mask on", input.tokens, numbered("v", d_in)}, masked);
+  report.check("identical_open", nearly_equal(row_of(open, 0), row_of(open, 3)),
+               "mask off: both \"the\" are the same");
+  report.check("identical_masked", nearly_equal(row_of(masked, 0), row_of(masked, 3)),
+               "mask on: both \"the\" are the same");
+}
+
+void show_stand_ins(Report& report) {
+  report.section("stand_in", "A large negative number in place of −∞");
+  const Matrix queries = {{30, 0}, {0, 30}};
+  const Matrix keys = {{-1, 0}, {1, 1}};
+  const Matrix values = {{1}, {2}};
+  report.say(
+      "Two tokens; the first one's scores are {:.4f} for itself and {:.4f} for the second, which "
+      "it must not read.",
+      -30 / std::sqrt(2.0), 30 / std::sqrt(2.0));
+  Labels rows;
+  std::vector<Real> leaked;
+  for (const Real stand_in :
+       {Real{-20}, Real{-40}, Real{-50}, Real{-100}, -std::numeric_limits<Real>::infinity()}) {
+    const Matrix mask = {{0, stand_in}, {0, 0}};
+    rows.push_back(std::isinf(stand_in) ? "−∞" : fmt::format("{}", stand_in));
+    leaked.push_back(attend(queries, keys, values, mask).weights(0, 1));
+  }
+  report.matrix({"leaked", "the first token's weight on the second", rows, {"weight"}, 6},
+                column(leaked));
+}
+
+void show_nothing_left(Report& report) {
+  report.section("nothing_left", "A row that may read nothing");
+  const Worked worked;
+  Matrix mask = causal_mask(3);
+  xt::view(mask, 1, xt::all()) = -std::numeric_limits<Real>::infinity();
+  const Pass pass = attend(worked.queries, worked.keys, worked.values, mask);
+  report.matrix({"masked", "scaled + mask", worked.tokens, worked.tokens}, pass.masked);
+  report.matrix({"weights", "softmax of each row", worked.tokens, worked.tokens}, pass.weights);
+  report.matrix({"context", "weights values", worked.tokens, numbered("v", 2)}, pass.context);
+}
+
+void show_dropout(const Choices& choices, const Options& options, Report& report) {
+  report.section("dropout", fmt::format("Dropout of {} on the weights", choices.dropout));
+  const Worked worked;
+  const Matrix mask = causal_mask(3);
+  Generator generator(options.seed);
+  const Dropout training{static_cast<Real>(choices.dropout), &generator};
+  const Pass once =
+      attend(worked.queries, worked.keys, worked.values, mask, choices.scale, training);
+  report.matrix({"weights", "softmax of each row", worked.tokens, worked.tokens}, once.weights);
+  report.matrix({"kept", "what one draw leaves while training", worked.tokens, worked.tokens},
+                once.kept);
+  constexpr std::size_t draws = 40000;
+  Matrix mean(Matrix::shape_type{3, 3}, 0);
+  for (std::size_t draw = 0; draw < draws; ++draw) mean += training(once.weights) / Real{draws};
+  report.matrix({"mean", "what 40,000 draws leave on average", worked.tokens, worked.tokens, 2},
+                mean);
+  const Dropout inference{static_cast<Real>(choices.dropout)};
+  report.check("inference", inference(once.weights) == once.weights,
+               "at inference every weight is kept as it is");
+}
+
+void walk(const Options& options, const Choices& choices, Report& report) {
+  const Sequence input = embed(split_words(options.text), d_in, options.positions);
+  const std::size_t T = input.tokens.size();
+  Generator generator(options.seed);
+  Attention attention(d_in, d_in, generator);
+  attention.scale = choices.scale;
+  const Matrix mask = choices.mask ? causal_mask(T) : open_mask(T);
+  const Pass pass = show_pass(input, attention, mask, report);
+  show_comparison(input, attention, pass, report);
+  show_two_ways(choices, report);
+  show_future(input, attention, mask, report);
+  show_one_by_one(input, attention, report);
+  show_repeated_word(attention, report);
+  show_stand_ins(report);
+  show_nothing_left(report);
+  show_dropout(choices, options, report);
+  report.panel("scaled scores", pass.scaled, input.tokens, input.tokens);
+  report.panel("masked", pass.masked, input.tokens, input.tokens);
+  report.panel("weights", pass.weights, input.tokens, input.tokens, 1);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Choices choices;
+  Command command("04_causal_mask", "Chapter 04: no token reads those after it, step by step.");
+  command.add_switch("--mask", choices.mask, "Hide from each token those that come after it");
+  command.add_switch("--scale", choices.scale, "Divide the scores by the square root of d_k");
+  command.add_number("--dropout", choices.dropout, "Share of the weights that training drops", 0,
+                     1);
+  return command.run(
+      argc, argv, [&](const Options& options, Report& report) { walk(options, choices, report); });
+}
