@@ -2,67 +2,30 @@
 /// @file
 /// @brief What the chapters measure about scores and weights, to say in numbers what a change does.
 
-#include <algorithm>
-#include <cmath>
+#include <vector>
 
 #include "common/tensor.hpp"
 
 /// How spread out one row of attention weights is, in bits: 0 when one token gets all, log2(T) when
 /// all get the same.
-inline double entropy_bits(const Vector& weights) {
-  double bits = 0;
-  for (const Real p : weights) {
-    if (p > 0) bits -= static_cast<double>(p) * std::log2(static_cast<double>(p));
-  }
-  return bits;
-}
+double entropy_bits(const Vector& weights);
 
 /// The size of softmax's derivative at one row of weights: the Frobenius norm of the Jacobian
 /// diag(p) - p pᵀ. It tells how much a step of training can move the weights: 0 when one token has
 /// all the weight.
-inline double softmax_jacobian_norm(const Vector& weights) {
-  double sum_of_squares = 0;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    for (std::size_t j = 0; j < weights.size(); ++j) {
-      const double p_i = static_cast<double>(weights(i));
-      const double entry = (i == j ? p_i : 0.0) - p_i * static_cast<double>(weights(j));
-      sum_of_squares += entry * entry;
-    }
-  }
-  return std::sqrt(sum_of_squares);
-}
+double softmax_jacobian_norm(const Vector& weights);
 
 /// The standard deviation of all entries.
-inline double spread(const Matrix& m) {
-  double sum = 0;
-  double sum_of_squares = 0;
-  for (const Real entry : m) {
-    sum += static_cast<double>(entry);
-    sum_of_squares += static_cast<double>(entry) * static_cast<double>(entry);
-  }
-  const double mean = sum / static_cast<double>(m.size());
-  return std::sqrt(std::max(0.0, sum_of_squares / static_cast<double>(m.size()) - mean * mean));
-}
+double spread(const Matrix& m);
+
+/// Row `row` alone, (1, d).
+Matrix row_of(const Matrix& m, std::size_t row);
 
 /// The sum of one row.
-inline Real row_sum(const Matrix& m, std::size_t row) {
-  return xt::sum(xt::view(m, row, xt::all()))();
-}
+Real row_sum(const Matrix& m, std::size_t row);
 
 /// The column of the largest entry of a row; the first of them when several are equal.
-inline std::size_t largest_column(const Matrix& m, std::size_t row) {
-  std::size_t best = 0;
-  for (std::size_t j = 1; j < m.shape(1); ++j) {
-    if (m(row, j) > m(row, best)) best = j;
-  }
-  return best;
-}
+std::size_t largest_column(const Matrix& m, std::size_t row);
 
 /// The rows of `m` in another order: row i of the result is row `order[i]`.
-inline Matrix reorder_rows(const Matrix& m, const std::vector<std::size_t>& order) {
-  Matrix result(Matrix::shape_type{order.size(), m.shape(1)});
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    xt::view(result, i, xt::all()) = xt::view(m, order[i], xt::all());
-  }
-  return result;
-}
+Matrix reorder_rows(const Matrix& m, const std::vector<std::size_t>& order);

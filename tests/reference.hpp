@@ -39,6 +39,14 @@ inline Matrix product(const Matrix& a, const Matrix& b) {
   return c;
 }
 
+inline Matrix sum(const Matrix& a, const Matrix& b) {
+  Matrix c = a;
+  for (std::size_t i = 0; i < a.shape(0); ++i) {
+    for (std::size_t j = 0; j < a.shape(1); ++j) c(i, j) += b(i, j);
+  }
+  return c;
+}
+
 /// Every pair's dot product: row i of `a` with row j of `b`.
 inline Matrix dot_products(const Matrix& a, const Matrix& b) {
   return product(a, transposed(b));

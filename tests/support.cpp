@@ -105,6 +105,34 @@ Matrix without_row_means(const Matrix& scores) {
   return centered;
 }
 
+std::vector<Real> row_sums(const Matrix& m) {
+  std::vector<Real> sums;
+  for (std::size_t i = 0; i < m.shape(0); ++i) {
+    double sum = 0;
+    for (std::size_t j = 0; j < m.shape(1); ++j) sum += static_cast<double>(m(i, j));
+    sums.push_back(static_cast<Real>(sum));
+  }
+  return sums;
+}
+
+Matrix rounded(const Matrix& m) {
+  Matrix result = m;
+  for (Real& entry : result) {
+    entry = static_cast<Real>(std::round(static_cast<double>(entry) * 1e4) / 1e4);
+  }
+  return result;
+}
+
+Matrix decimals(std::initializer_list<std::initializer_list<double>> rows) {
+  Matrix m(Matrix::shape_type{rows.size(), rows.begin()->size()});
+  auto entry = m.begin();
+  for (const auto& row : rows) {
+    entry = std::transform(row.begin(), row.end(), entry,
+                           [](double x) { return static_cast<Real>(x); });
+  }
+  return m;
+}
+
 Matrix column_ranges(const Matrix& m) {
   Matrix ranges(Matrix::shape_type{2, m.shape(1)});
   for (std::size_t j = 0; j < m.shape(1); ++j) {

@@ -64,6 +64,15 @@ bool same(const Matrix& a, const Matrix& b);
 /// weight, so a version that has one more or less in its scores is right as well.
 Matrix without_row_means(const Matrix& scores);
 
+/// The sum of each row.
+std::vector<Real> row_sums(const Matrix& m);
+
+/// Numbers as they are printed, with four decimals.
+Matrix rounded(const Matrix& m);
+
+/// A matrix from numbers as they are written in a text.
+Matrix decimals(std::initializer_list<std::initializer_list<double>> rows);
+
 /// The smallest and the largest entry of each column, (2, d).
 Matrix column_ranges(const Matrix& m);
 

@@ -22,10 +22,6 @@ Matrix open_mask(std::size_t T) {
   return Matrix(Matrix::shape_type{T, T}, 0);
 }
 
-Matrix row_of(const Matrix& m, std::size_t i) {
-  return xt::view(m, xt::range(i, i + 1), xt::all());
-}
-
 Pass show_pass(const Sequence& input, const Attention& attention, const Matrix& mask,
                Report& report) {
   report.section("pass", "The running example, masked");

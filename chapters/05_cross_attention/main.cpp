@@ -22,10 +22,6 @@ Matrix open_mask(std::size_t T_q, std::size_t T_k) {
   return Matrix(Matrix::shape_type{T_q, T_k}, 0);
 }
 
-Matrix row_of(const Matrix& m, std::size_t i) {
-  return xt::view(m, xt::range(i, i + 1), xt::all());
-}
-
 /// Weights of variance 1 are larger than those that a layer starts its training with: large enough
 /// to see the maps of untrained layers differ from token to token.
 Attention random_attention(Generator& generator, bool scale) {
