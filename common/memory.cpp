@@ -6,15 +6,32 @@
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 namespace {
 
 constexpr std::size_t cache_line = 64;
 constexpr std::size_t large_page = std::size_t{2} << 20;
 
+/// Lets the C library keep what is freed for the next matrix, where it would give it back to the
+/// system and ask anew.
+bool keep_freed_memory() {
+#ifdef __GLIBC__
+  constexpr int largest_kept = 32 << 20;  // one matrix; the most that glibc allows
+  constexpr int kept_in_all = 1 << 30;
+  return mallopt(M_MMAP_THRESHOLD, largest_kept) == 1 &&
+         mallopt(M_TRIM_THRESHOLD, kept_in_all) == 1;
+#else
+  return false;
+#endif
+}
+
 }  // namespace
 
 void* allocate_tensor(std::size_t bytes) {
+  [[maybe_unused]] static const bool kept = keep_freed_memory();
   const std::size_t alignment = bytes >= large_page ? large_page : cache_line;
   if (bytes > static_cast<std::size_t>(-1) - alignment) throw std::bad_alloc();
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
