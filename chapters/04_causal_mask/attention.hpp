@@ -13,7 +13,7 @@ struct Pass {
   Matrix queries;  ///< (T, d_k)    what each token looks for
   Matrix keys;     ///< (T, d_k)    what each token is found by
   Matrix values;   ///< (T, d_out)  what each token hands over
-  Matrix scores;   ///< (T, T)      the dot product of each query with each key
+  Matrix scores;   ///< (T, T)      every query's dot product with every key
   Matrix scaled;   ///< (T, T)      the scores over √d_k
   Matrix masked;   ///< (T, T)      the scaled scores plus the mask
   Matrix weights;  ///< (T, T)      softmax of each row

@@ -13,7 +13,7 @@ struct Pass {
   Matrix queries;  ///< (T_q, d_k)    what each asking token looks for
   Matrix keys;     ///< (T_k, d_k)    what each answering token is found by
   Matrix values;   ///< (T_k, d_out)  what each answering token hands over
-  Matrix scores;   ///< (T_q, T_k)    the dot product of each query with each key
+  Matrix scores;   ///< (T_q, T_k)    every query's dot product with every key
   Matrix scaled;   ///< (T_q, T_k)    the scores over √d_k
   Matrix masked;   ///< (T_q, T_k)    the scaled scores plus the mask
   Matrix weights;  ///< (T_q, T_k)    softmax of each row
