@@ -49,9 +49,9 @@ class Command {
 
   using Walk = std::function<void(const Options&, Report&)>;
 
-  /// @return the program's exit code: 0, or 2 after one sentence on standard error. When it is not
-  /// 0, nothing
-  ///         has been printed and no file has been written.
+  /// @return the program's exit code: 0, or 2 after one sentence on standard error. When the
+  /// options
+  ///         or the walk were at fault, nothing has been printed and no file has been written.
   int run(int argc, char** argv, const Walk& walk);
 
  private:

@@ -21,13 +21,14 @@ struct Character {
   utf8proc_int32_t code;
 };
 
-Character character_at(std::string_view text, std::size_t offset) {
+Character character_at(std::string_view text, std::size_t offset,
+                       const std::string& name = "the text") {
   const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + offset;
   utf8proc_int32_t code = 0;
   const auto left = static_cast<utf8proc_ssize_t>(text.size() - offset);
   const utf8proc_ssize_t length = utf8proc_iterate(bytes, left, &code);
   if (length < 1) {
-    throw std::invalid_argument(fmt::format("the text is not UTF-8: byte {} is 0x{:02X}", offset,
+    throw std::invalid_argument(fmt::format("{} is not UTF-8: byte {} is 0x{:02X}", name, offset,
                                             static_cast<unsigned char>(text[offset])));
   }
   return {offset, static_cast<std::size_t>(length), code};
@@ -41,12 +42,11 @@ bool is_space(utf8proc_int32_t code) {
 
 /// Control characters could drive the reader's terminal, and neither they nor the noncharacters may
 /// stand in XML.
-void require_printable(const Character& c) {
+void require_printable(const Character& c, const std::string& name) {
   const bool noncharacter = (c.code & 0xFFFE) == 0xFFFE;
   if (utf8proc_category(c.code) == UTF8PROC_CATEGORY_CC || noncharacter) {
-    throw std::invalid_argument(
-        fmt::format("the text has the control character U+{:04X} at byte {}",
-                    static_cast<unsigned>(c.code), c.offset));
+    throw std::invalid_argument(fmt::format("{} has the control character U+{:04X} at byte {}",
+                                            name, static_cast<unsigned>(c.code), c.offset));
   }
 }
 
@@ -58,15 +58,15 @@ std::string composed(const std::string& word) {
   return reinterpret_cast<const char*>(result.get());
 }
 
-void require_length(std::size_t T) {
+void require_length(std::size_t T, const std::string& name) {
   if (T == 0)
-    throw std::invalid_argument("the text has no word in it; attention needs at least one");
+    throw std::invalid_argument(name + " has no word in it; attention needs at least one");
   if (T > max_tokens) {
     const double gigabytes = static_cast<double>(T) * static_cast<double>(T) * sizeof(Real) / 1e9;
-    throw std::invalid_argument(
-        fmt::format("{0} words need a score matrix of {0} x {0} = {1} numbers ({2:.1f} GB); at "
-                    "most {3} words fit here",
-                    grouped(T), grouped(T * T), gigabytes, grouped(max_tokens)));
+    throw std::invalid_argument(fmt::format(
+        "{4} has {0} words, which need a score matrix of {0} x {0} = {1} numbers ({2:.1f} GB); at "
+        "most {3} words fit here",
+        grouped(T), grouped(T * T), gigabytes, grouped(max_tokens), name));
   }
 }
 
@@ -133,7 +133,7 @@ void for_each_sign(std::string_view text, Visit visit) {
 
 }  // namespace
 
-std::vector<std::string> split_words(std::string_view text) {
+std::vector<std::string> split_words(std::string_view text, const std::string& name) {
   std::vector<std::string> words;
   std::string word;
   const auto finish = [&] {
@@ -141,17 +141,17 @@ std::vector<std::string> split_words(std::string_view text) {
     word.clear();
   };
   for (std::size_t at = 0; at < text.size();) {
-    const Character c = character_at(text, at);
+    const Character c = character_at(text, at, name);
     if (is_space(c.code)) {
       finish();
     } else {
-      require_printable(c);
+      require_printable(c, name);
       word += text.substr(at, c.length);
     }
     at += c.length;
   }
   finish();
-  require_length(words.size());
+  require_length(words.size(), name);
   return words;
 }
 

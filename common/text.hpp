@@ -16,10 +16,11 @@ constexpr std::size_t max_tokens = 8192;
 
 /// Cuts a text at its white space. Words that look the same are the same: the text is brought into
 /// Unicode's composed form (NFC) first.
+/// @param name  what the messages call it
 /// @throws std::invalid_argument when the text is not UTF-8 (with the offset of the byte), contains
 /// a control
 ///         character, has no word in it, or has more than `max_tokens` words.
-std::vector<std::string> split_words(std::string_view text);
+std::vector<std::string> split_words(std::string_view text, const std::string& name = "the text");
 
 /// A sequence that attention can read.
 struct Sequence {

@@ -163,7 +163,8 @@ void show_padding(const Translator& translator, const Sequence& source, const Se
 
 void walk(const Options& options, const Choices& choices, Report& report) {
   const Sequence source = embed(split_words(options.text), width, options.positions);
-  const Sequence target = embed(split_words(choices.to), width, options.positions);
+  const Sequence target =
+      embed(split_words(choices.to, "the text of --to"), width, options.positions);
   Generator generator(options.seed);
   const Translator translator(generator, choices.scale);
   const Pass encoded = translator.encode(source.X);
