@@ -145,9 +145,18 @@ void require_drawable(const Panel& panel) {
   }
 }
 
-[[noreturn]] void refuse(const std::filesystem::path& path, int reason) {
-  throw std::runtime_error(
-      fmt::format("cannot write {}: {}", path.string(), std::strerror(reason)));
+[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& reason) {
+  throw std::runtime_error(fmt::format("cannot write {}: {}", path.string(), reason));
+}
+
+/// Writes and flushes a new file; returns 0 or the system's reason.
+int write_new_file(const std::filesystem::path& path, const std::string& content) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (file == nullptr) return errno;
+  const bool written = std::fwrite(content.data(), 1, content.size(), file) == content.size() &&
+                       std::fflush(file) == 0 && fsync(fileno(file)) == 0;
+  const int reason = written ? 0 : errno;
+  return std::fclose(file) == 0 || reason != 0 ? reason : errno;
 }
 
 }  // namespace
@@ -174,19 +183,28 @@ std::string heat_map_svg(const std::vector<Panel>& panels, const std::string& de
          style + content + "</svg>\n";
 }
 
-void write_whole_file(const std::filesystem::path& path, const std::string& content) {
-  const std::filesystem::path temporary = path.string() + fmt::format(".{}.part", getpid());
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
-  if (file == nullptr) refuse(path, errno);
-  bool written = std::fwrite(content.data(), 1, content.size(), file) == content.size();
-  written = written && std::fflush(file) == 0 && fsync(fileno(file)) == 0;
-  int reason = errno;
-  if (std::fclose(file) != 0 && written) {
-    written = false;
-    reason = errno;
+WholeFile::WholeFile(const std::filesystem::path& path, const std::string& content) : path_(path) {
+  std::error_code ignored;
+  if (std::filesystem::is_symlink(path, ignored))
+    path_ = std::filesystem::weakly_canonical(path, ignored);
+  if (std::filesystem::exists(path_, ignored) &&
+      !std::filesystem::is_regular_file(path_, ignored)) {
+    refuse(path, std::filesystem::is_directory(path_, ignored) ? "it is a folder"
+                                                               : "it is not a plain file");
   }
-  if (written && std::rename(temporary.c_str(), path.c_str()) == 0) return;
-  if (written) reason = errno;
-  std::remove(temporary.c_str());
-  refuse(path, reason);
+  temporary_ = path_.string() + fmt::format(".{}.part", getpid());
+  const int reason = write_new_file(temporary_, content);
+  if (reason != 0) {
+    std::remove(temporary_.c_str());
+    refuse(path, std::strerror(reason));
+  }
+}
+
+WholeFile::~WholeFile() {
+  if (!temporary_.empty()) std::remove(temporary_.c_str());
+}
+
+void WholeFile::put_in_place() {
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) refuse(path_, std::strerror(errno));
+  temporary_.clear();
 }

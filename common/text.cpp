@@ -124,7 +124,9 @@ void for_each_sign(std::string_view text, Visit visit) {
       columns = 0;
     }
     columns = std::max(columns, static_cast<std::size_t>(std::max(0, utf8proc_charwidth(c.code))));
-    if (c.code == 0xFE0F) columns = 2;  // the selector that turns a sign into an emoji
+    const bool flag_letter = c.code >= 0x1F1E6 && c.code <= 0x1F1FF;  // two of them make a flag
+    const bool emoji_selector = c.code == 0xFE0F;  // turns the sign before it into an emoji
+    if (flag_letter || emoji_selector) columns = 2;
     before = c.code;
     at += c.length;
   }
@@ -200,6 +202,11 @@ std::string clip(const std::string& text, std::size_t width) {
     used += columns;
   });
   return kept + "…";
+}
+
+std::string quoted(const std::string& word) {
+  constexpr std::size_t longest = 20;
+  return "\"" + clip(word, longest) + "\"";
 }
 
 std::string grouped(std::size_t number) {

@@ -50,5 +50,8 @@ std::size_t display_width(std::string_view text);
 /// The text, cut so that it takes at most `width` columns; a cut shows as "…".
 std::string clip(const std::string& text, std::size_t width);
 
+/// A word in a sentence: in quotation marks, and cut to twenty columns.
+std::string quoted(const std::string& word);
+
 /// 1769472 as "1,769,472".
 std::string grouped(std::size_t number);

@@ -206,6 +206,7 @@ TEST_CASE("widths on a terminal count what is seen") {
   CHECK(display_width("cafe\u0301") == 4);
   CHECK(display_width("地図") == 4);
   CHECK(display_width("\U0001F600") == 2);
+  CHECK(display_width("\U0001F1E9\U0001F1EA") == 2);
   CHECK(display_width("\U0001F468\u200D\U0001F469\u200D\U0001F467") == 2);
   CHECK(clip("a long word", 6) == "a lon…");
   CHECK(clip("地図帳", 4) == "地…");
@@ -305,14 +306,25 @@ TEST_CASE("a figure escapes its words and says what it shows") {
 TEST_CASE("a file is written whole or not at all") {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "figure.svg";
-  write_whole_file(path, "first");
-  write_whole_file(path, "second");
+  const auto files = [&] {
+    return std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator());
+  };
+  WholeFile(path, "first").put_in_place();
+  {
+    const WholeFile abandoned(path, "never");
+    CHECK(content_of(path) == "first");
+    CHECK(files() == 2);
+  }
+  CHECK(files() == 1);
+  fs::create_symlink(path, folder.path() / "link.svg");
+  WholeFile(folder.path() / "link.svg", "second").put_in_place();
   CHECK(content_of(path) == "second");
-  CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
-  CHECK(throws_saying([&] { write_whole_file(folder.path() / "no" / "figure.svg", "x"); },
+  CHECK(files() == 2);
+  CHECK(throws_saying([&] { WholeFile(folder.path() / "no" / "figure.svg", "x"); },
                       "No such file or directory"));
-  CHECK(throws_saying([&] { write_whole_file(folder.path(), "x"); }, "cannot write"));
-  CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
+  CHECK(throws_saying([&] { WholeFile(folder.path(), "x"); }, "it is a folder"));
+  CHECK(throws_saying([] { WholeFile("/dev/null", "x"); }, "it is not a plain file"));
+  CHECK(files() == 2);
 }
 
 TEST_CASE("entropy and gradient of a row of weights") {

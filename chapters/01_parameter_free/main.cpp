@@ -99,8 +99,8 @@ void show_repeated_word(const std::vector<std::string>& tokens, bool positions, 
   const Matrix first = xt::view(pass.context, xt::range(twins[0], twins[0] + 1), xt::all());
   const Matrix second = xt::view(pass.context, xt::range(twins[1], twins[1] + 1), xt::all());
   report.check("identical", first == second,
-               fmt::format("rows {} and {}, both \"{}\", have the same context", twins[0] + 1,
-                           twins[1] + 1, tokens[twins[0]]));
+               fmt::format("rows {} and {}, both {}, have the same context", twins[0] + 1,
+                           twins[1] + 1, quoted(tokens[twins[0]])));
   const Matrix turned = xt::transpose(pass.scores);
   report.check("symmetric", nearly_equal(pass.scores, turned), "the scores are symmetric");
 }

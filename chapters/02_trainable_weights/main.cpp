@@ -68,22 +68,27 @@ void show_asymmetry(const Sequence& input, const Attention& attention, const Pas
   report.matrix({"W_query W_keyᵀ", "what the pair (i, j) goes through", {}, {}}, there);
   report.matrix({"W_key W_queryᵀ", "what the pair (j, i) goes through", {}, {}}, back);
   const std::size_t last = input.tokens.size() - 1;
-  report.number("first_asks_last", static_cast<double>(pass.scores(0, last)), 4,
-                fmt::format("\"{}\" asks, \"{}\" answers", input.tokens[0], input.tokens[last]));
-  report.number("last_asks_first", static_cast<double>(pass.scores(last, 0)), 4,
-                fmt::format("\"{}\" asks, \"{}\" answers", input.tokens[last], input.tokens[0]));
+  report.number(
+      "first_asks_last", static_cast<double>(pass.scores(0, last)), 4,
+      fmt::format("{} asks, {} answers", quoted(input.tokens[0]), quoted(input.tokens[last])));
+  report.number(
+      "last_asks_first", static_cast<double>(pass.scores(last, 0)), 4,
+      fmt::format("{} asks, {} answers", quoted(input.tokens[last]), quoted(input.tokens[0])));
   const Matrix turned = xt::transpose(pass.scores);
   report.check("symmetric", nearly_equal(pass.scores, turned), "scores(i, j) = scores(j, i)");
 }
 
 void show_look_up(const Sequence& input, const Pass& pass, Report& report) {
   report.section("look_up", "A database returns one value, attention blends them all");
+  constexpr std::size_t spelled_out = 10;
   Matrix best(pass.values.shape());
   for (std::size_t i = 0; i < input.tokens.size(); ++i) {
     const std::size_t match = largest_column(pass.scores, i);
     xt::view(best, i, xt::all()) = xt::view(pass.values, match, xt::all());
-    report.say("  \"{}\" matches the key of \"{}\" best and gives it {:.1f} % of its attention",
-               input.tokens[i], input.tokens[match],
+    if (i == spelled_out) report.say("  and so on, {} tokens in all", input.tokens.size());
+    if (i >= spelled_out) continue;
+    report.say("  {} matches the key of {} best and gives it {:.1f} % of its attention",
+               quoted(input.tokens[i]), quoted(input.tokens[match]),
                100 * static_cast<double>(pass.weights(i, match)));
   }
   const Labels columns = numbered("v", pass.values.shape(1));

@@ -34,7 +34,7 @@ Pass show_pass(const Sequence& input, const Attention& attention, Report& report
   report.matrix({"weights", "softmax of each row", input.tokens, input.tokens}, pass.weights);
   report.matrix({"context", "weights values", input.tokens, numbered("v", d_in)}, pass.context);
   const std::size_t last = input.tokens.size() - 1;
-  report.say("  \"{}\" gives itself {:.1f} % of its attention", input.tokens[last],
+  report.say("  {} gives itself {:.1f} % of its attention", quoted(input.tokens[last]),
              100 * static_cast<double>(pass.weights(last, last)));
   return pass;
 }
@@ -249,7 +249,7 @@ void show_leak(const Sequence& input, const Attention& attention, Report& report
   const Matrix after = attention.forward(changed).context;
   const Labels columns = numbered("v", before.shape(1));
   report.matrix({"before", "context", input.tokens, columns}, before);
-  report.matrix({"after", fmt::format("context with \"{}\" turned around", input.tokens[last]),
+  report.matrix({"after", fmt::format("context with {} turned around", quoted(input.tokens[last])),
                  input.tokens, columns},
                 after);
 }

@@ -108,7 +108,7 @@ void show_future(const Sequence& input, const Attention& attention, const Matrix
   xt::view(changed, last, xt::all()) = Real{-1} * xt::view(input.X, last, xt::all());
   const Matrix before = attention.forward(input.X, mask).context;
   const Matrix after = attention.forward(changed, mask).context;
-  report.matrix({"after", fmt::format("context with \"{}\" turned around", input.tokens[last]),
+  report.matrix({"after", fmt::format("context with {} turned around", quoted(input.tokens[last])),
                  input.tokens, numbered("v", d_in)},
                 after);
   std::size_t moved = 0;

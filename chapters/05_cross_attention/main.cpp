@@ -121,15 +121,15 @@ void show_who_moves(const Translator& translator, const Sequence& source, const 
   const std::size_t last = source.tokens.size() - 1;
   xt::view(other_source, last, xt::all()) = Real{-1} * xt::view(source.X, last, xt::all());
   report.count("by_source", rows_moved(before, translator.translate(other_source, target.X)),
-               fmt::format("of {} decoder rows move when the encoder's \"{}\" is turned around",
-                           target.tokens.size(), source.tokens[last]));
+               fmt::format("of {} decoder rows move when the encoder's {} is turned around",
+                           target.tokens.size(), quoted(source.tokens[last])));
   const std::size_t middle = target.tokens.size() / 2;
   Matrix other_target = target.X;
   xt::view(other_target, middle, xt::all()) = Real{-1} * xt::view(target.X, middle, xt::all());
   const Matrix after = translator.translate(source.X, other_target);
   report.count("by_target", rows_moved(before, after),
-               fmt::format("of {} decoder rows move when the decoder's \"{}\", token {}, is",
-                           target.tokens.size(), target.tokens[middle], middle + 1));
+               fmt::format("of {} decoder rows move when the decoder's {}, token {}, is",
+                           target.tokens.size(), quoted(target.tokens[middle]), middle + 1));
   std::size_t earlier = 0;
   for (std::size_t i = 0; i < middle; ++i) earlier += row_of(before, i) == row_of(after, i) ? 0 : 1;
   report.count("earlier", earlier, "of these rows lie before it");

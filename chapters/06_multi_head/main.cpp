@@ -200,7 +200,7 @@ void show_rebuilt(const Attention& wide, Report& report) {
     const Sequence input = embed(split_words(text), d_in, true);
     const HeadsPass pass = wide.forward(input.X, input.X, open_mask(3));
     report.matrix(
-        {fmt::format("weights of head 1 over \"{}\"", text), "", input.tokens, input.tokens},
+        {key, fmt::format("weights of head 1 over {}", quoted(text)), input.tokens, input.tokens},
         pass.heads[0].weights);
   }
 }
@@ -253,7 +253,7 @@ int main(int argc, char** argv) {
   Command command("06_multi_head", "Chapter 06: several heads side by side, step by step.");
   command.add_count("--heads", choices.heads, "Number of heads", 1, 64);
   command.add_count("--d-out", choices.columns,
-                    "Columns of all heads together; a multiple of --heads", 1, 4096);
+                    "Columns in all, a multiple of --heads; 0: two for each head", 0, 4096);
   command.add_switch("--scale", choices.scale, "Divide the scores by the square root of head_dim");
   return command.run(
       argc, argv, [&](const Options& options, Report& report) { walk(options, choices, report); });
