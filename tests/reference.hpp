@@ -81,7 +81,7 @@ inline Matrix softmax(const Matrix& scores) {
 namespace wrong {
 
 inline Matrix softmax_down_the_columns(const Matrix& scores) {
-  return transposed(softmax(transposed(scores)));
+  return transposed(reference::softmax(transposed(scores)));
 }
 
 inline Matrix softmax_without_total(const Matrix& scores) {
@@ -129,7 +129,7 @@ inline Matrix softmax_of_everything(const Matrix& scores) {
 
 /// Powers of 2 in place of powers of e.
 inline Matrix softmax_of_base_two(const Matrix& scores) {
-  return softmax(divided(scores, 1 / std::log(2.0)));
+  return reference::softmax(divided(scores, 1 / std::log(2.0)));
 }
 
 /// Dot products of tokens that were brought to length 1.
@@ -148,12 +148,12 @@ inline Matrix softmax_without_diagonal(const Matrix& scores) {
   for (std::size_t i = 0; i < std::min(scores.shape(0), scores.shape(1)); ++i) {
     masked(i, i) = -std::numeric_limits<Real>::infinity();
   }
-  return softmax(masked);
+  return reference::softmax(masked);
 }
 
 /// The diagonal set to zero after softmax.
 inline Matrix softmax_then_no_diagonal(const Matrix& scores) {
-  Matrix weights = softmax(scores);
+  Matrix weights = reference::softmax(scores);
   for (std::size_t i = 0; i < std::min(scores.shape(0), scores.shape(1)); ++i) weights(i, i) = 0;
   return weights;
 }
