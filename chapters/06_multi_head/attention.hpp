@@ -171,8 +171,8 @@ struct Attention {
   //! [forward]
   /// Self-attention is the case in which a sequence asks itself.
   /// @param asking     (T_q, d_in)  the tokens that read, one a row
-  /// @param answering  (T_k, d_in)  the tokens that are read; as wide as W_key and W_value are high,
-  ///                                which may be another d_in than that of the asking tokens
+  /// @param answering  (T_k, d_in)  the tokens that are read; W_key and W_value may have a d_in of
+  ///                                their own
   /// @param mask       (T_q, T_k)   the same for every head
   /// @throws std::invalid_argument when a number is not finite, or a sequence is not d_in wide
   HeadsPass forward(const Matrix& asking, const Matrix& answering, const Matrix& mask,
