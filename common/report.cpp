@@ -239,11 +239,11 @@ void Report::matrix(const Shown& how, const Matrix& values) {
 
 void Report::number(const std::string& name, double value, int decimals, const std::string& note) {
   parts_->add(name, value,
-              fmt::format("  {:<34} {:>12}   {}", name, number_text(value, decimals), note));
+              fmt::format("  {:<26} {:>16}   {}", name, number_text(value, decimals), note));
 }
 
 void Report::count(const std::string& name, std::size_t value, const std::string& note) {
-  parts_->add(name, value, fmt::format("  {:<34} {:>12}   {}", name, grouped(value), note));
+  parts_->add(name, value, fmt::format("  {:<26} {:>16}   {}", name, grouped(value), note));
 }
 
 void Report::check(const std::string& name, bool holds, const std::string& statement) {

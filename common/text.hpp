@@ -10,9 +10,9 @@
 
 #include "common/tensor.hpp"
 
-/// The most tokens a chapter's program takes. One (T, T) matrix of floats has 268 MB at this
+/// The most tokens a chapter's program takes. One (T, T) matrix of floats has 67 MB at this
 /// length.
-constexpr std::size_t max_tokens = 8192;
+constexpr std::size_t max_tokens = 4096;
 
 /// Cuts a text at its white space. Words that look the same are the same: the text is brought into
 /// Unicode's composed form (NFC) first.

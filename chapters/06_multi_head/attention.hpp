@@ -182,6 +182,7 @@ struct Attention {
     const Matrix queries = matmul(asking, W_query);    // (T_q, n_heads · head_dim)
     const Matrix keys = matmul(answering, W_key);      // (T_k, n_heads · head_dim)
     const Matrix values = matmul(answering, W_value);  // (T_k, d_out)
+    require_divisible(values.shape(1), "columns", n_heads, "heads");
     HeadsPass pass;
     pass.context = Matrix(Matrix::shape_type{asking.shape(0), values.shape(1)});
     for (std::size_t h = 0; h < n_heads; ++h) {

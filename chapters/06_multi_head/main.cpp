@@ -222,9 +222,22 @@ void show_cost(Report& report) {
   }
 }
 
+/// Every head keeps a record of its own: five matrices of T x T numbers.
+void require_room(std::size_t T, std::size_t heads) {
+  constexpr std::size_t most = 4 * max_tokens * max_tokens;
+  if (heads * T * T > most) {
+    throw std::invalid_argument(fmt::format(
+        "{0} heads over {1} tokens keep {2} matrices of {1} x {1} numbers; at most {3} tokens fit "
+        "with {0} heads",
+        heads, grouped(T), grouped(5 * heads),
+        grouped(static_cast<std::size_t>(std::sqrt(static_cast<double>(most / heads))))));
+  }
+}
+
 void walk(const Options& options, const Choices& choices, Report& report) {
   require_divisible(choices.d_out(), "columns (--d-out)", choices.heads, "heads");
   const Sequence input = embed(split_words(options.text), d_in, options.positions);
+  require_room(input.tokens.size(), choices.heads);
   Generator generator(options.seed);
   std::vector<HeadWeights> heads;
   for (std::size_t h = 0; h < choices.heads; ++h)

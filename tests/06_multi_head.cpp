@@ -1,0 +1,1071 @@
+/// @file
+/// @brief What chapter 06 says about heads side by side, as tests.
+
+#include "common/random.hpp"
+#include "common/tensor.hpp"
+
+namespace chapter_03 {
+#include "chapters/03_scaling/attention.hpp"
+}
+
+namespace chapter_05 {
+#include "chapters/05_cross_attention/attention.hpp"
+}
+
+#include "attention.hpp"
+
+#include <functional>
+
+#include "common/text.hpp"
+#include "reference.hpp"
+#include "support.hpp"
+
+namespace {
+
+using Matrices = std::vector<Matrix>;
+
+constexpr Real infinity = std::numeric_limits<Real>::infinity();
+
+// --- examples: sizes that all differ, weights of any width, masks of every kind ------------------
+
+struct HeadSizes {
+  std::size_t T_q;
+  std::size_t T_k;
+  std::size_t d_in;
+  std::size_t n_heads;
+  std::size_t key_width;    // of one head
+  std::size_t value_width;  // of one head
+  std::size_t d_final;      // columns of W_out
+  std::uint64_t seed;       // of the numbers; and which mask there is
+};
+
+std::ostream& operator<<(std::ostream& out, const HeadSizes& s) {
+  return out << "T_q = " << s.T_q << ", T_k = " << s.T_k << ", d_in = " << s.d_in << ", "
+             << s.n_heads << " heads, " << s.key_width << " columns of keys and " << s.value_width
+             << " of values a head, " << s.d_final << " columns of output, seed " << s.seed;
+}
+
+std::vector<HeadSizes> head_sizes() {
+  std::vector<HeadSizes> all = {{1, 1, 2, 3, 2, 4, 5, 1},     // one token asks one token
+                                {4, 4, 12, 3, 4, 4, 12, 2}};  // a square, where transposes hide
+  std::mt19937 engine(2017);
+  while (all.size() < 12) {
+    const auto draw = [&engine](std::size_t least, std::size_t most) {
+      return least + engine() % (most - least + 1);
+    };
+    const HeadSizes s{draw(2, 8), draw(2, 8), draw(2, 11), draw(3, 5),
+                      draw(2, 6), draw(1, 6), draw(2, 20), engine()};
+    const bool all_differ = s.T_q != s.T_k && s.d_in != s.key_width && s.d_in != s.value_width &&
+                            s.key_width != s.value_width && s.n_heads != s.key_width &&
+                            s.n_heads != s.value_width && s.d_final != s.n_heads * s.value_width;
+    if (all_differ) all.push_back(s);
+  }
+  return all;
+}
+
+struct Example {
+  Attention attention;
+  Matrix asking;
+  Matrix answering;
+  Matrix mask;
+
+  HeadsPass pass() const { return attention.forward(asking, answering, mask); }
+};
+
+Matrix zeros(std::size_t rows, std::size_t columns) {
+  return reference::make(rows, columns);
+}
+
+/// Numbers of a size that keeps the columns of X W about 1.
+Matrix weights_of_size(std::size_t rows, std::size_t columns, Generator& generator) {
+  return reference::divided(normal_matrix(rows, columns, generator),
+                            std::sqrt(static_cast<double>(rows)));
+}
+
+/// Row i may read the columns up to i, also where there are more or fewer columns than rows.
+Matrix hide_what_follows(std::size_t T_q, std::size_t T_k) {
+  Matrix mask = zeros(T_q, T_k);
+  for (std::size_t i = 0; i < T_q; ++i) {
+    for (std::size_t j = i + 1; j < T_k; ++j) mask(i, j) = -infinity;
+  }
+  return mask;
+}
+
+/// No row may read the second column, the fourth, and so on.
+Matrix hide_every_other(std::size_t T_q, std::size_t T_k) {
+  Matrix mask = zeros(T_q, T_k);
+  for (std::size_t i = 0; i < T_q; ++i) {
+    for (std::size_t j = 1; j < T_k; j += 2) mask(i, j) = -infinity;
+  }
+  return mask;
+}
+
+Attention random_attention(const HeadSizes& s, Generator& generator) {
+  Attention attention(1, s.n_heads, s.n_heads, generator);
+  attention.W_query = weights_of_size(s.d_in, s.n_heads * s.key_width, generator);
+  attention.W_key = weights_of_size(s.d_in, s.n_heads * s.key_width, generator);
+  attention.W_value = weights_of_size(s.d_in, s.n_heads * s.value_width, generator);
+  attention.W_out = weights_of_size(s.n_heads * s.value_width, s.d_final, generator);
+  return attention;
+}
+
+Example random_example(const HeadSizes& s) {
+  Generator generator(s.seed);
+  const Attention attention = random_attention(s, generator);
+  const Matrices masks = {zeros(s.T_q, s.T_k), hide_what_follows(s.T_q, s.T_k),
+                          hide_every_other(s.T_q, s.T_k)};
+  return {attention, normal_matrix(s.T_q, s.d_in, generator),
+          normal_matrix(s.T_k, s.d_in, generator), masks[s.seed % masks.size()]};
+}
+
+/// Five heads, more tokens that answer than tokens that ask, and nothing hidden.
+Example open_example() {
+  Example e = random_example({4, 6, 7, 5, 3, 2, 8, 606});
+  e.mask = zeros(4, 6);
+  return e;
+}
+
+Matrix identity(std::size_t size) {
+  Matrix m = zeros(size, size);
+  for (std::size_t i = 0; i < size; ++i) m(i, i) = 1;
+  return m;
+}
+
+// --- ways to share columns among heads, and to bring them together: one right, the others wrong --
+
+/// The right way: columns that lie side by side.
+Matrix columns_of(const Matrix& m, std::size_t head, std::size_t n_heads) {
+  const std::size_t width = m.shape(1) / n_heads;
+  Matrix part = zeros(m.shape(0), width);
+  for (std::size_t i = 0; i < m.shape(0); ++i) {
+    for (std::size_t j = 0; j < width; ++j) part(i, j) = m(i, head * width + j);
+  }
+  return part;
+}
+
+/// The memory of (T, n_heads · width) read as if it were (n_heads, T, width).
+Matrix split_by_reshaping(const Matrix& m, std::size_t head, std::size_t n_heads) {
+  const std::size_t width = m.shape(1) / n_heads;
+  Matrix part = zeros(m.shape(0), width);
+  for (std::size_t i = 0; i < m.shape(0); ++i) {
+    for (std::size_t j = 0; j < width; ++j) {
+      const std::size_t place = (head * m.shape(0) + i) * width + j;
+      part(i, j) = m(place / m.shape(1), place % m.shape(1));
+    }
+  }
+  return part;
+}
+
+Matrix every_nth_column(const Matrix& m, std::size_t head, std::size_t n_heads) {
+  const std::size_t width = m.shape(1) / n_heads;
+  Matrix part = zeros(m.shape(0), width);
+  for (std::size_t i = 0; i < m.shape(0); ++i) {
+    for (std::size_t j = 0; j < width; ++j) part(i, j) = m(i, j * n_heads + head);
+  }
+  return part;
+}
+
+/// The right way back.
+Matrix side_by_side(const Matrices& parts) {
+  const std::size_t width = parts[0].shape(1);
+  Matrix whole = zeros(parts[0].shape(0), parts.size() * width);
+  for (std::size_t i = 0; i < whole.shape(0); ++i) {
+    for (std::size_t j = 0; j < whole.shape(1); ++j) whole(i, j) = parts[j / width](i, j % width);
+  }
+  return whole;
+}
+
+/// (n_heads, T, width), read as if it were (T, n_heads · width).
+Matrix merge_by_reshaping(const Matrices& parts) {
+  const std::size_t rows = parts[0].shape(0);
+  const std::size_t width = parts[0].shape(1);
+  Matrix whole = zeros(rows, parts.size() * width);
+  for (std::size_t i = 0; i < rows; ++i) {
+    for (std::size_t j = 0; j < whole.shape(1); ++j) {
+      const std::size_t place = i * whole.shape(1) + j;
+      whole(i, j) = parts[place / (rows * width)](place / width % rows, place % width);
+    }
+  }
+  return whole;
+}
+
+Matrix column_by_column(const Matrices& parts) {
+  const std::size_t n = parts.size();
+  Matrix whole = zeros(parts[0].shape(0), n * parts[0].shape(1));
+  for (std::size_t i = 0; i < whole.shape(0); ++i) {
+    for (std::size_t j = 0; j < whole.shape(1); ++j) whole(i, j) = parts[j % n](i, j / n);
+  }
+  return whole;
+}
+
+Matrix added_up(const Matrices& parts) {
+  Matrix sum = parts[0];
+  for (std::size_t h = 1; h < parts.size(); ++h) {
+    for (std::size_t i = 0; i < sum.shape(0); ++i) {
+      for (std::size_t j = 0; j < sum.shape(1); ++j) sum(i, j) += parts[h](i, j);
+    }
+  }
+  return sum;
+}
+
+Matrix mean_of(const Matrices& parts) {
+  return reference::divided(added_up(parts), static_cast<double>(parts.size()));
+}
+
+Matrix in_reverse(const Matrices& parts) {
+  return side_by_side(Matrices(parts.rbegin(), parts.rend()));
+}
+
+// --- attention with several heads, as slow loops, right or wrong ---------------------------------
+
+/// How the heads are made; as it stands, the right way.
+struct Way {
+  std::function<Matrix(const Matrix&, std::size_t, std::size_t)> split = columns_of;
+  std::function<Matrix(const Matrices&)> merge = side_by_side;
+  double divisor = 0;  // 0: the square root of one head's width
+  std::function<bool(std::size_t)> masked = [](std::size_t) { return true; };
+  std::function<std::size_t(std::size_t)> keys_of = [](std::size_t head) { return head; };
+  std::function<std::size_t(std::size_t)> values_of = [](std::size_t head) { return head; };
+};
+
+Matrix sum_of(const Matrix& a, const Matrix& b) {
+  return added_up({a, b});
+}
+
+Matrix weights_of(const Example& e, std::size_t head, const Way& way = {}) {
+  const std::size_t n = e.attention.n_heads;
+  const Matrix queries = way.split(reference::product(e.asking, e.attention.W_query), head, n);
+  const Matrix keys =
+      way.split(reference::product(e.answering, e.attention.W_key), way.keys_of(head), n);
+  const double root = std::sqrt(static_cast<double>(keys.shape(1)));
+  const Matrix scaled = reference::divided(reference::dot_products(queries, keys),
+                                           way.divisor == 0 ? root : way.divisor);
+  return reference::softmax(way.masked(head) ? sum_of(scaled, e.mask) : scaled);
+}
+
+Matrix values_of(const Example& e, std::size_t head, const Way& way = {}) {
+  const Matrix values = reference::product(e.answering, e.attention.W_value);
+  return way.split(values, way.values_of(head), e.attention.n_heads);
+}
+
+Matrices contexts_of(const Example& e, const Way& way = {}) {
+  Matrices contexts;
+  for (std::size_t h = 0; h < e.attention.n_heads; ++h) {
+    contexts.push_back(reference::product(weights_of(e, h, way), values_of(e, h, way)));
+  }
+  return contexts;
+}
+
+Matrix context_of(const Example& e, const Way& way = {}) {
+  return way.merge(contexts_of(e, way));
+}
+
+/// What a head says when it reads no more than its share of the input's columns.
+Matrix context_of_shares(Example e) {
+  const std::size_t d_in = e.asking.shape(1);
+  for (Matrix* W : {&e.attention.W_query, &e.attention.W_key, &e.attention.W_value}) {
+    const std::size_t width = W->shape(1) / e.attention.n_heads;
+    for (std::size_t i = 0; i < d_in; ++i) {
+      for (std::size_t j = 0; j < W->shape(1); ++j) {
+        if (i * e.attention.n_heads / d_in != j / width) (*W)(i, j) = 0;
+      }
+    }
+  }
+  return context_of(e);
+}
+
+/// All heads blend by one weighting, the mean of theirs.
+Matrix context_of_mean_weights(const Example& e) {
+  Matrices weights;
+  for (std::size_t h = 0; h < e.attention.n_heads; ++h) weights.push_back(weights_of(e, h));
+  return reference::product(mean_of(weights), reference::product(e.answering, e.attention.W_value));
+}
+
+Example with_roles_swapped(Example e) {
+  std::swap(e.asking, e.answering);
+  e.mask = reference::transposed(e.mask);
+  return e;
+}
+
+Example reading_itself(Example e) {
+  e.answering = e.asking;
+  e.mask = zeros(e.asking.shape(0), e.asking.shape(0));
+  return e;
+}
+
+/// Which mistakes with the heads a matrix may come from: `result` says what each would give.
+MatrixMatcher explained(const Example& e, const std::function<Matrix(const Way&)>& result) {
+  const std::size_t n = e.attention.n_heads;
+  const auto width_of = [n](const Matrix& W) { return static_cast<double>(W.shape(1) / n); };
+  const double key_width = width_of(e.attention.W_key);
+  const double all_keys = static_cast<double>(e.attention.W_key.shape(1));
+  const double all_values = static_cast<double>(e.attention.W_value.shape(1));
+  auto matcher = equals(result({}));
+  matcher.unless(
+      "the heads were split by reshaping without transposing: (T, heads · head_dim) was "
+      "read as (heads, T, head_dim), so a head mixes tokens",
+      result({.split = split_by_reshaping}));
+  matcher.unless("a head takes every n-th column, not columns side by side",
+                 result({.split = every_nth_column}));
+  matcher.unless(
+      "the scores are divided by √d_out, the width of all heads; d_k is the width of "
+      "one head's keys, √head_dim",
+      result({.divisor = std::sqrt(all_keys)}));
+  matcher.unless("the scores are divided by √d_out, the width of all values, not by √head_dim",
+                 result({.divisor = std::sqrt(all_values)}));
+  matcher.unless("the scores are not divided by √head_dim", result({.divisor = 1}));
+  matcher.unless("the scores are divided by head_dim, not by its square root",
+                 result({.divisor = key_width}));
+  matcher.unless("the scores are divided by √d_in, not by √head_dim",
+                 result({.divisor = std::sqrt(static_cast<double>(e.asking.shape(1)))}));
+  matcher.unless(
+      "the scores are divided by the square root of the width of one head's values, not "
+      "of its keys",
+      result({.divisor = std::sqrt(width_of(e.attention.W_value))}));
+  matcher.unless("the scores are divided by √n_heads, not by √head_dim",
+                 result({.divisor = std::sqrt(static_cast<double>(n))}));
+  matcher.unless("all heads use the keys of the first",
+                 result({.keys_of = [](std::size_t) { return 0; }}));
+  matcher.unless("the queries of a head meet the keys of another",
+                 result({.keys_of = [n](std::size_t h) { return n - 1 - h; }}));
+  matcher.unless("the mask reaches no head", result({.masked = [](std::size_t) { return false; }}));
+  matcher.unless("the mask reaches only the first head",
+                 result({.masked = [](std::size_t h) { return h == 0; }}));
+  matcher.unless("the mask reaches only the last head",
+                 result({.masked = [n](std::size_t h) { return h + 1 == n; }}));
+  matcher.unless("the mask misses the first head",
+                 result({.masked = [](std::size_t h) { return h != 0; }}));
+  matcher.unless("the mask misses the last head",
+                 result({.masked = [n](std::size_t h) { return h + 1 != n; }}));
+  return matcher;
+}
+
+MatrixMatcher are_the_weights_of_head(const Example& e, std::size_t head) {
+  auto matcher = explained(e, [&](const Way& way) { return weights_of(e, head, way); });
+  matcher.unless("the keys come from the tokens that ask", weights_of(reading_itself(e), head));
+  matcher.unless("these are the weights of head 1", weights_of(e, 0));
+  matcher.unless("these are the weights of the next head",
+                 weights_of(e, (head + 1) % e.attention.n_heads));
+  return matcher;
+}
+
+MatrixMatcher is_the_context_of(const Example& e) {
+  auto matcher = explained(e, [&](const Way& way) { return context_of(e, way); });
+  matcher.unless(
+      "the heads were merged by reshaping without transposing: (heads, T, head_dim) was "
+      "read as (T, heads · head_dim)",
+      context_of(e, {.merge = merge_by_reshaping}));
+  matcher.unless("the heads were split and merged by reshaping without transposing",
+                 context_of(e, {.split = split_by_reshaping, .merge = merge_by_reshaping}));
+  matcher.unless("the heads' columns are shuffled together: first all first columns",
+                 context_of(e, {.merge = column_by_column}));
+  matcher.unless("the contexts of the heads are added up, not side by side",
+                 context_of(e, {.merge = added_up}));
+  matcher.unless("the contexts of the heads are averaged, not side by side",
+                 context_of(e, {.merge = mean_of}));
+  matcher.unless("the heads stand in reverse order", context_of(e, {.merge = in_reverse}));
+  matcher.unless("all heads blend the values of the first",
+                 context_of(e, {.values_of = [](std::size_t) { return 0; }}));
+  matcher.unless("every head blends by the average of all heads' weights",
+                 context_of_mean_weights(e));
+  matcher.unless("a head reads only its share of the input's columns", context_of_shares(e));
+  matcher.unless("asking and answering have changed places", context_of(with_roles_swapped(e)));
+  matcher.unless("keys and values come from the tokens that ask", context_of(reading_itself(e)));
+  return matcher;
+}
+
+MatrixMatcher is_the_output_of(const Example& e) {
+  const Matrix& W_out = e.attention.W_out;
+  const Matrix context = context_of(e);
+  auto matcher = equals(reference::product(context, W_out));
+  matcher.unless("there is no W_out: this is the context", context);
+  if (W_out.shape(0) == W_out.shape(1)) {
+    matcher.unless("W_out is used transposed",
+                   reference::product(context, reference::transposed(W_out)));
+    matcher.unless("the context is added to the output",
+                   sum_of(context, reference::product(context, W_out)));
+    matcher.unless("W_out is applied twice",
+                   reference::product(reference::product(context, W_out), W_out));
+  }
+  const Matrices parts = contexts_of(e);
+  for (std::size_t h = 0; h < parts.size(); ++h) {
+    Matrices alone(parts.size(), zeros(parts[0].shape(0), parts[0].shape(1)));
+    alone[h] = parts[h];
+    matcher.unless("only one head gets through W_out: head " + std::to_string(h + 1),
+                   reference::product(side_by_side(alone), W_out));
+  }
+  return matcher;
+}
+
+// --- small helpers of single tests ---------------------------------------------------------------
+
+/// Adds numbers that differ from place to place to some columns of a matrix.
+void disturb_columns(Matrix& m, std::size_t begin, std::size_t end) {
+  for (std::size_t i = 0; i < m.shape(0); ++i) {
+    for (std::size_t j = begin; j < end; ++j) m(i, j) += Real(1) + Real(i) / 2 - Real(j % 3) / 4;
+  }
+}
+
+void disturb_head(Matrix& W, std::size_t head, std::size_t n_heads) {
+  const std::size_t width = W.shape(1) / n_heads;
+  disturb_columns(W, head * width, (head + 1) * width);
+}
+
+Matrix row_of(const Matrix& m, std::size_t row) {
+  Matrix result = zeros(1, m.shape(1));
+  for (std::size_t j = 0; j < m.shape(1); ++j) result(0, j) = m(row, j);
+  return result;
+}
+
+Matrix column_of(const Matrix& m, std::size_t j) {
+  return columns_of(m, j, m.shape(1));
+}
+
+std::string heads_named(const std::vector<std::size_t>& heads, const std::string& what) {
+  std::string text;
+  for (const std::size_t head : heads) {
+    text += (text.empty() ? what : " and") + (" head " + std::to_string(head + 1));
+  }
+  return text;
+}
+
+/// Names the heads that give weight to what the mask hides; empty when there is none.
+std::string heads_without_mask(const HeadsPass& pass, const Matrix& mask) {
+  std::vector<std::size_t> bad;
+  for (std::size_t h = 0; h < pass.heads.size(); ++h) {
+    bool reads = false;
+    for (std::size_t i = 0; i < mask.shape(0); ++i) {
+      for (std::size_t j = 0; j < mask.shape(1); ++j) {
+        const Pass& head = pass.heads[h];
+        reads = reads || (mask(i, j) < 0 && (head.weights(i, j) != 0 || head.kept(i, j) != 0));
+      }
+    }
+    if (reads) bad.push_back(h);
+  }
+  return heads_named(bad, "the mask does not reach");
+}
+
+/// Names the heads whose context differs in a row; empty when every bit is the same.
+std::string heads_that_moved(const Matrix& before, const Matrix& after, std::size_t row,
+                             std::size_t n_heads) {
+  std::vector<std::size_t> moved;
+  for (std::size_t h = 0; h < n_heads; ++h) {
+    const Matrix old_row = row_of(columns_of(before, h, n_heads), row);
+    const Matrix new_row = row_of(columns_of(after, h, n_heads), row);
+    if (!identical(old_row, new_row)) moved.push_back(h);
+  }
+  return heads_named(moved, "a hidden token is read by");
+}
+
+/// Names the heads whose context is what it was; empty when all have moved.
+std::string heads_that_stayed(const Matrix& before, const Matrix& after, std::size_t n_heads) {
+  std::vector<std::size_t> stayed;
+  for (std::size_t h = 0; h < n_heads; ++h) {
+    if (same(columns_of(before, h, n_heads), columns_of(after, h, n_heads))) stayed.push_back(h);
+  }
+  return heads_named(stayed, "this is not read by");
+}
+
+/// The weights that dropout left, as they were before it.
+Matrix where_kept(Matrix weights, const Matrix& kept) {
+  for (std::size_t i = 0; i < kept.shape(0); ++i) {
+    for (std::size_t j = 0; j < kept.shape(1); ++j) {
+      if (kept(i, j) == 0) weights(i, j) = 0;
+    }
+  }
+  return weights;
+}
+
+/// In how many places one of two matrices is 0 and the other is not.
+std::size_t places_dropped_in_one(const Matrix& a, const Matrix& b) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < a.shape(0); ++i) {
+    for (std::size_t j = 0; j < a.shape(1); ++j)
+      count += (a(i, j) == 0) != (b(i, j) == 0) ? 1U : 0U;
+  }
+  return count;
+}
+
+std::size_t parameters(const Attention& a) {
+  return a.W_query.size() + a.W_key.size() + a.W_value.size() + a.W_out.size();
+}
+
+/// Counted from the tensors of the pass: a product of (n, k) and (k, m) takes n · k · m.
+std::size_t multiplications(const Attention& a, const HeadsPass& pass, std::size_t T_q,
+                            std::size_t T_k) {
+  std::size_t count =
+      T_q * a.W_query.size() + T_k * (a.W_key.size() + a.W_value.size()) + T_q * a.W_out.size();
+  for (const Pass& head : pass.heads) {
+    count += head.weights.size() * (head.keys.shape(1) + head.values.shape(1));
+  }
+  return count;
+}
+
+/// Tokens that know their place and carry something: [one-hot place | content].
+struct Placed {
+  static constexpr std::size_t T = 4;
+  Matrix content = {{1, 0}, {0, 2}, {3, 1}, {5, -1}};
+
+  Matrix tokens() const {
+    Matrix X = zeros(T, T + 2);
+    for (std::size_t i = 0; i < T; ++i) {
+      X(i, i) = 1;
+      X(i, T) = content(i, 0);
+      X(i, T + 1) = content(i, 1);
+    }
+    return X;
+  }
+};
+
+/// Columns of W_query with which each place asks for the place that `wanted` names.
+void ask_for(Matrix& W_query, std::size_t first_column,
+             const std::function<std::size_t(std::size_t)>& wanted) {
+  for (std::size_t i = 0; i < Placed::T; ++i) W_query(i, first_column + wanted(i)) += 60;
+}
+
+std::size_t token_before(std::size_t i) {
+  return i == 0 ? 0 : i - 1;
+}
+
+std::size_t first_token(std::size_t) {
+  return 0;
+}
+
+/// Heads that find tokens by their place and hand over their content.
+Attention heads_by_place(std::size_t n_heads) {
+  Generator unused(0);
+  Attention attention(1, n_heads, n_heads, unused);
+  attention.W_query = zeros(Placed::T + 2, n_heads * Placed::T);
+  attention.W_key = zeros(Placed::T + 2, n_heads * Placed::T);
+  attention.W_value = zeros(Placed::T + 2, n_heads * 2);
+  attention.W_out = identity(n_heads * 2);
+  for (std::size_t h = 0; h < n_heads; ++h) {
+    for (std::size_t i = 0; i < Placed::T; ++i) attention.W_key(i, h * Placed::T + i) = 1;
+    for (std::size_t j = 0; j < 2; ++j) attention.W_value(Placed::T + j, h * 2 + j) = 1;
+  }
+  return attention;
+}
+
+/// Whether the call is refused with a sentence that names both numbers.
+template <class Call>
+bool refused_with(const Call& call, const std::string& number, const std::string& heads) {
+  return throws_saying(call, number) && throws_saying(call, heads);
+}
+
+}  // namespace
+
+TEST_CASE("every head weighs all tokens by queries and keys of its own columns", "[A16]") {
+  const HeadSizes sizes = GENERATE(from_range(head_sizes()));
+  INFO(sizes);
+  const Example e = random_example(sizes);
+  const HeadsPass pass = e.pass();
+  REQUIRE(pass.heads.size() == sizes.n_heads);
+  for (std::size_t h = 0; h < sizes.n_heads; ++h) {
+    INFO("head " << h + 1 << " of " << sizes.n_heads);
+    CHECK_THAT(pass.heads[h].weights, are_the_weights_of_head(e, h));
+    CHECK_THAT(pass.heads[h].kept, are_the_weights_of_head(e, h));
+    CHECK(pass.heads[h].queries.shape() == Matrix::shape_type{sizes.T_q, sizes.key_width});
+    CHECK(pass.heads[h].keys.shape() == Matrix::shape_type{sizes.T_k, sizes.key_width});
+    CHECK(pass.heads[h].values.shape() == Matrix::shape_type{sizes.T_k, sizes.value_width});
+  }
+}
+
+TEST_CASE("the context is the contexts of the heads side by side", "[A16]") {
+  const HeadSizes sizes = GENERATE(from_range(head_sizes()));
+  INFO(sizes);
+  const Example e = random_example(sizes);
+  const HeadsPass pass = e.pass();
+  CHECK_THAT(pass.context, is_the_context_of(e));
+  const Matrices contexts = contexts_of(e);
+  REQUIRE(pass.heads.size() == sizes.n_heads);
+  for (std::size_t h = 0; h < sizes.n_heads; ++h) {
+    INFO("head " << h + 1 << " of " << sizes.n_heads);
+    CHECK_THAT(pass.heads[h].context, equals(contexts[h]));
+  }
+}
+
+TEST_CASE("the output is the context times W_out", "[A17]") {
+  HeadSizes sizes = GENERATE(from_range(head_sizes()));
+  const bool square = GENERATE(false, true);
+  if (square) sizes.d_final = sizes.n_heads * sizes.value_width;
+  INFO(sizes);
+  const Example e = random_example(sizes);
+  CHECK_THAT(e.pass().output, is_the_output_of(e));
+}
+
+TEST_CASE("a loop over single heads gives the same as wide weights cut into columns", "[A16]") {
+  const HeadSizes sizes = GENERATE(from_range(head_sizes()));
+  INFO(sizes);
+  const Example e = random_example(sizes);
+  const HeadsPass pass = e.pass();
+  Generator unused(0);
+  Matrices contexts;
+  REQUIRE(pass.heads.size() == sizes.n_heads);
+  for (std::size_t h = 0; h < sizes.n_heads; ++h) {
+    chapter_05::Attention single(1, 1, unused);
+    single.W_query = columns_of(e.attention.W_query, h, sizes.n_heads);
+    single.W_key = columns_of(e.attention.W_key, h, sizes.n_heads);
+    single.W_value = columns_of(e.attention.W_value, h, sizes.n_heads);
+    const chapter_05::Pass alone = single.forward(e.asking, e.answering, e.mask);
+    INFO("head " << h + 1 << " of " << sizes.n_heads);
+    CHECK_THAT(pass.heads[h].weights, equals(alone.weights));
+    contexts.push_back(alone.context);
+  }
+  CHECK_THAT(pass.context, equals(side_by_side(contexts)));
+}
+
+TEST_CASE("one head with nothing to mix is chapter 05 and without a mask chapter 03", "[B11]") {
+  HeadSizes sizes = GENERATE(from_range(head_sizes()));
+  sizes.n_heads = 1;
+  INFO(sizes);
+  Example e = random_example(sizes);
+  CHECK_THAT(e.pass().output, is_the_output_of(e));
+  e.attention.W_out = identity(sizes.value_width);
+  Generator unused(0);
+  chapter_05::Attention fifth(1, 1, unused);
+  fifth.W_query = e.attention.W_query;
+  fifth.W_key = e.attention.W_key;
+  fifth.W_value = e.attention.W_value;
+  CHECK_THAT(e.pass().output, equals(fifth.forward(e.asking, e.answering, e.mask).context));
+  chapter_03::Attention third(1, 1, unused);
+  third.W_query = e.attention.W_query;
+  third.W_key = e.attention.W_key;
+  third.W_value = e.attention.W_value;
+  CHECK_THAT(reading_itself(e).pass().output, equals(third.forward(e.asking).context));
+}
+
+TEST_CASE("seed 42 gives two heads their four columns of context", "[B11]") {
+  Generator generator(42);
+  Matrices W_query;
+  Matrices W_key;
+  Matrices W_value;
+  for (std::size_t h = 0; h < 2; ++h) {  // all of one head, then all of the next
+    W_query.push_back(linear_weights(2, 2, generator));
+    W_key.push_back(linear_weights(2, 2, generator));
+    W_value.push_back(linear_weights(2, 2, generator));
+  }
+  Attention attention(2, 4, 2, generator);
+  attention.W_query = side_by_side(W_query);
+  attention.W_key = side_by_side(W_key);
+  attention.W_value = side_by_side(W_value);
+  const Matrix X = embed(split_words("draw a map"), 2, true).X;
+  const Example e = {attention, X, X, zeros(3, 3)};
+  CHECK_THAT(e.pass().context, is_the_context_of(e));
+  CHECK_THAT(rounded(e.pass().context), equals(decimals({{1.0100, 1.0641, -.7081, -.8268},
+                                                         {.2040, .7057, -.7417, -.9193},
+                                                         {3.4989, 2.2427, -.7190, -.8447}})));
+}
+
+TEST_CASE("the four weights are drawn one after the other as PyTorch draws linear layers") {
+  Generator generator(7);
+  const Attention attention(5, 12, 3, generator);
+  Generator again(7);
+  CHECK(identical(attention.W_query, linear_weights(5, 12, again)));
+  CHECK(identical(attention.W_key, linear_weights(5, 12, again)));
+  CHECK(identical(attention.W_value, linear_weights(5, 12, again)));
+  CHECK(identical(attention.W_out, linear_weights(12, 12, again)));
+  CHECK(attention.n_heads == 3);
+  CHECK(attention.scale);
+}
+
+TEST_CASE("d_out is divided among the heads and not multiplied by them", "[A16]") {
+  Generator generator(8);
+  const Attention attention(5, 12, 3, generator);
+  const Matrix X = normal_matrix(4, 5, generator);
+  const HeadsPass pass = attention.forward(X, X, zeros(4, 4));
+  REQUIRE(pass.heads.size() == 3);
+  for (const Pass& head : pass.heads) CHECK(shape_text(head.context) == "(4, 4)");
+  CHECK(shape_text(pass.context) == "(4, 12)");
+  CHECK(shape_text(pass.output) == "(4, 12)");
+}
+
+TEST_CASE("the weights of a head reach its own columns of the context and no others", "[A16]") {
+  const Example e = open_example();
+  const std::size_t n = e.attention.n_heads;
+  const Matrix before = e.pass().context;
+  for (const auto W : {&Attention::W_query, &Attention::W_key, &Attention::W_value}) {
+    for (std::size_t changed = 0; changed < n; ++changed) {
+      Example other = e;
+      disturb_head(other.attention.*W, changed, n);
+      const Matrix after = other.pass().context;
+      for (std::size_t h = 0; h < n; ++h) {
+        INFO("head " << changed + 1 << " got other weights; these are the columns of head "
+                     << h + 1);
+        const bool kept_every_bit = identical(columns_of(before, h, n), columns_of(after, h, n));
+        CHECK(kept_every_bit == (h != changed));
+      }
+    }
+  }
+}
+
+TEST_CASE("behind W_out every column of the output draws on every head", "[A17]") {
+  const Example e = open_example();
+  const Matrix before = e.pass().output;
+  for (std::size_t changed = 0; changed < e.attention.n_heads; ++changed) {
+    Example other = e;
+    disturb_head(other.attention.W_value, changed, e.attention.n_heads);
+    const Matrix after = other.pass().output;
+    for (std::size_t j = 0; j < before.shape(1); ++j) {
+      INFO("column " << j + 1 << " of the output does not draw on head " << changed + 1);
+      CHECK_FALSE(same(column_of(before, j), column_of(after, j)));
+    }
+  }
+}
+
+TEST_CASE("every head reads every column and every token of the input", "[A16]") {
+  const Example e = open_example();
+  const std::size_t n = e.attention.n_heads;
+  const Matrix before = e.pass().context;
+  for (std::size_t column = 0; column < e.asking.shape(1); ++column) {
+    INFO("column " << column + 1 << " of the input has changed");
+    Example other = e;
+    disturb_columns(other.asking, column, column + 1);
+    CHECK(heads_that_stayed(before, other.pass().context, n) == "");
+    other = e;
+    disturb_columns(other.answering, column, column + 1);
+    CHECK(heads_that_stayed(before, other.pass().context, n) == "");
+  }
+  for (std::size_t token = 0; token < e.answering.shape(0); ++token) {
+    INFO("token " << token + 1 << " that answers has changed");
+    Example other = e;
+    for (std::size_t j = 0; j < e.answering.shape(1); ++j) other.answering(token, j) += Real(j + 1);
+    CHECK(heads_that_stayed(before, other.pass().context, n) == "");
+  }
+}
+
+TEST_CASE("the mask reaches every head", "[B13]") {
+  for (const std::size_t n_heads : {1U, 2U, 3U, 5U}) {
+    Example e = random_example({4, 4, 7, n_heads, 3, 2, 6, 13});
+    e.mask = causal_mask(4);
+    INFO(n_heads << " heads under a causal mask");
+    CHECK(heads_without_mask(e.pass(), hide_what_follows(4, 4)) == "");
+    CHECK_THAT(e.pass().context, is_the_context_of(e));
+    Generator generator(14);
+    e.answering = normal_matrix(6, 7, generator);
+    e.mask = padding_mask(4, {true, false, true, true, false, false});
+    INFO("then under a padding mask");
+    CHECK(heads_without_mask(e.pass(), e.mask) == "");
+    CHECK_THAT(e.pass().context, is_the_context_of(e));
+  }
+}
+
+TEST_CASE("what the mask hides moves no bit of any head", "[B13]") {
+  Example e = random_example({5, 5, 7, 4, 3, 2, 8, 15});
+  e.attention.W_out = identity(8);  // the output is the context: no head can be wrong unseen
+  const std::size_t n = e.attention.n_heads;
+  for (std::size_t token = 1; token < 5; ++token) {
+    Example other = e;
+    for (std::size_t j = 0; j < 7; ++j) other.answering(token, j) -= Real(j) + 1;
+    INFO("token " << token + 1 << " that answers has changed, under a causal mask");
+    e.mask = other.mask = causal_mask(5);
+    for (std::size_t row = 0; row < token; ++row) {
+      INFO("row " << row + 1 << " of the output");
+      CHECK(heads_that_moved(e.pass().output, other.pass().output, row, n) == "");
+    }
+    INFO("then under a mask that hides this token alone");
+    std::vector<bool> present(5, true);
+    present[token] = false;
+    e.mask = other.mask = padding_mask(5, present);
+    for (std::size_t row = 0; row < 5; ++row) {
+      INFO("row " << row + 1 << " of the output");
+      CHECK(heads_that_moved(e.pass().output, other.pass().output, row, n) == "");
+    }
+  }
+}
+
+TEST_CASE("a token that may read nothing gets zeros from every head", "[B13]") {
+  Example e = open_example();
+  e.mask = padding_mask(4, std::vector<bool>(6, false));
+  const HeadsPass pass = e.pass();
+  for (const Pass& head : pass.heads) CHECK_THAT(head.weights, equals(zeros(4, 6)));
+  CHECK_THAT(pass.context, equals(zeros(4, 10)));
+  CHECK_THAT(pass.output, equals(zeros(4, 8)));
+}
+
+TEST_CASE("the masks and the pass of one head are those of chapter 05") {
+  const Sizes sizes = GENERATE(from_range(random_sizes()));
+  INFO(sizes);
+  Generator generator(sizes.seed);
+  const std::size_t T_k = sizes.T + 2;
+  const Matrix queries = normal_matrix(sizes.T, sizes.d_k, generator);
+  const Matrix keys = normal_matrix(T_k, sizes.d_k, generator);
+  const Matrix values = normal_matrix(T_k, sizes.d_out, generator);
+  std::vector<bool> present(T_k, true);
+  present[0] = present[T_k / 2] = false;
+  CHECK_THAT(causal_mask(sizes.T), equals(chapter_05::causal_mask(sizes.T)));
+  CHECK_THAT(padding_mask(sizes.T, present), equals(chapter_05::padding_mask(sizes.T, present)));
+  for (const Matrix& mask : {zeros(sizes.T, T_k), hide_what_follows(sizes.T, T_k),
+                             chapter_05::padding_mask(sizes.T, present)}) {
+    for (const bool scale : {true, false}) {
+      const Pass pass = attend(queries, keys, values, mask, scale);
+      const chapter_05::Pass before = chapter_05::attend(queries, keys, values, mask, scale);
+      CHECK_THAT(pass.weights, equals(before.weights));
+      CHECK_THAT(pass.context, equals(before.context));
+    }
+  }
+}
+
+TEST_CASE("scale off reaches every head") {
+  Example e = open_example();
+  e.attention.scale = false;
+  const HeadsPass pass = e.pass();
+  REQUIRE(pass.heads.size() == e.attention.n_heads);
+  for (std::size_t h = 0; h < e.attention.n_heads; ++h) {
+    INFO("head " << h + 1 << " divides although scale is off");
+    CHECK_THAT(pass.heads[h].weights, equals(weights_of(e, h, {.divisor = 1})));
+  }
+}
+
+TEST_CASE("dropout reaches every head and drops other weights in each") {
+  Example e = random_example({30, 40, 7, 3, 4, 2, 6, 16});
+  e.mask = zeros(30, 40);
+  Generator generator(17);
+  const HeadsPass pass =
+      e.attention.forward(e.asking, e.answering, e.mask, Dropout{Real(0.25), &generator});
+  REQUIRE(pass.heads.size() == 3);
+  Matrices contexts;
+  for (std::size_t h = 0; h < 3; ++h) {
+    const Matrix& kept = pass.heads[h].kept;
+    const Matrix left = where_kept(weights_of(e, h), kept);
+    const std::size_t dropped = places_dropped_in_one(kept, weights_of(e, h));
+    INFO("in head " << h + 1 << " dropout hides " << dropped
+                    << " of 1200 weights; it should hide about 300");
+    CHECK(dropped > 200);
+    CHECK(dropped < 400);
+    CHECK_THAT(kept, equals(reference::divided(left, 0.75))
+                         .unless("what dropout keeps is not scaled up by 1 / (1 - p)", left));
+    contexts.push_back(reference::product(kept, values_of(e, h)));
+    const std::size_t differing = places_dropped_in_one(kept, pass.heads[(h + 1) % 3].kept);
+    INFO("heads " << h + 1 << " and " << (h + 1) % 3 + 1
+                  << " drop the same weights in too many places: only " << differing
+                  << " differ, it should be about 450");
+    CHECK(differing > 200);
+  }
+  CHECK_THAT(
+      pass.context,
+      equals(side_by_side(contexts))
+          .unless("the context blends the weights, not what dropout kept of them", context_of(e)));
+}
+
+TEST_CASE("without a generator nothing is dropped and a share outside 0 to 1 is refused") {
+  const Example e = open_example();
+  const auto run = [&e](Real p, Generator* generator) {
+    return e.attention.forward(e.asking, e.answering, e.mask, Dropout{p, generator});
+  };
+  CHECK_THAT(run(Real(0.5), nullptr).output, is_the_output_of(e));
+  Generator generator(18);
+  CHECK_THAT(run(0, &generator).output, is_the_output_of(e));
+  CHECK_THAT(run(1, &generator).output, equals(zeros(4, 8)));
+  CHECK(throws_saying([&] { run(Real(1.5), &generator); }, "dropout is 1.5"));
+  CHECK(throws_saying([&] { run(Real(-0.5), &generator); }, "dropout is -0.5"));
+}
+
+TEST_CASE("a linear layer behind the heads brings the width back", "[B12]") {
+  const HeadSizes sizes = {3, 5, 2, 3, 4, 6, 2, 19};  // 2 columns in, 18 of context, 2 out
+  const Example e = random_example(sizes);
+  CHECK(shape_text(e.pass().context) == "(3, 18)");
+  CHECK_THAT(e.pass().output, is_the_output_of(e));
+  CHECK(shape_text(e.pass().output) == "(3, 2)");
+}
+
+TEST_CASE("one column of values a head brings the width back", "[B12]") {
+  const HeadSizes sizes = {3, 6, 4, 4, 5, 1, 7, 20};  // 4 columns in, 4 heads of one column
+  const Example e = random_example(sizes);
+  CHECK(shape_text(e.pass().context) == "(3, 4)");
+  CHECK_THAT(e.pass().context, is_the_context_of(e));
+}
+
+TEST_CASE("the widths of keys and values and output are free", "[B12]") {
+  for (const std::size_t key_width : {1U, 4U}) {
+    for (const std::size_t value_width : {2U, 7U}) {
+      const HeadSizes sizes = {2, 5, 3, 3, key_width, value_width, 11, 21};
+      INFO(sizes);
+      const Example e = random_example(sizes);
+      CHECK_THAT(e.pass().context, is_the_context_of(e));
+      CHECK_THAT(e.pass().output, is_the_output_of(e));
+    }
+  }
+}
+
+TEST_CASE("the number of heads changes neither the parameters nor the multiplications", "[A16]") {
+  constexpr std::size_t d_in = 24;
+  constexpr std::size_t d_out = 12;
+  Generator generator(22);
+  const Matrix asking = normal_matrix(5, d_in, generator);
+  const Matrix answering = normal_matrix(7, d_in, generator);
+  for (const std::size_t n_heads : {1U, 2U, 3U, 4U, 6U, 12U}) {
+    const Attention attention(d_in, d_out, n_heads, generator);
+    const HeadsPass pass = attention.forward(asking, answering, zeros(5, 7));
+    INFO(n_heads << " heads");
+    CHECK(pass.heads.size() == n_heads);
+    CHECK(parameters(attention) == 3 * d_in * d_out + d_out * d_out);
+    CHECK(multiplications(attention, pass, 5, 7) ==
+          (5 + 7 + 7) * d_in * d_out + 5 * d_out * d_out + 2 * 5 * 7 * d_out);
+  }
+}
+
+TEST_CASE("weights that do not fit the number of heads are refused in the pass too") {
+  const Example good = open_example();  // five heads
+  INFO("columns that cannot be shared evenly among the heads were accepted by the pass");
+  for (const auto W : {&Attention::W_query, &Attention::W_key, &Attention::W_value}) {
+    Example e = good;
+    Generator generator(24);
+    e.attention.*W = normal_matrix(7, 16, generator);
+    if (W != &Attention::W_value) {  // both, so that the scores could be computed
+      e.attention.W_query = e.attention.W_key = e.attention.*W;
+    }
+    CHECK(refused_with([&e] { e.pass(); }, "16", " 5 heads"));
+  }
+  Example headless = good;
+  headless.attention.n_heads = 0;
+  CHECK(refused_with([&headless] { headless.pass(); }, "", " 0 heads"));
+}
+
+TEST_CASE("columns that cannot be shared evenly among the heads are refused with both numbers") {
+  Generator generator(23);
+  INFO("d_out that is no multiple of n_heads was accepted, or the message lacks a number");
+  CHECK(refused_with([&] { Attention(4, 10, 3, generator); }, "10", " 3 heads"));
+  CHECK(refused_with([&] { Attention(4, 2, 5, generator); }, "2 ", " 5 heads"));
+  CHECK(refused_with([&] { Attention(4, 10, 0, generator); }, "10", " 0 heads"));
+  INFO("then head_columns accepted what the constructor refused");
+  const bool guarded = refused_with([&] { head_columns(zeros(3, 8), 0, 3); }, "8", " 3 heads");
+  CHECK(guarded);
+  if (guarded) {  // or it might divide by zero
+    CHECK(refused_with([&] { head_columns(zeros(3, 8), 0, 0); }, "8", " 0 heads"));
+  }
+}
+
+TEST_CASE("two heads carry two relations at once", "[C7]") {
+  Attention attention = heads_by_place(2);
+  ask_for(attention.W_query, 0, token_before);
+  ask_for(attention.W_query, Placed::T, first_token);
+  const Placed placed;
+  const Matrix X = placed.tokens();
+  const HeadsPass pass = attention.forward(X, X, zeros(Placed::T, Placed::T));
+  Matrix wanted = zeros(Placed::T, 4);
+  for (std::size_t i = 0; i < Placed::T; ++i) {
+    for (std::size_t j = 0; j < 2; ++j) {
+      wanted(i, j) = placed.content(token_before(i), j);
+      wanted(i, 2 + j) = placed.content(0, j);
+    }
+  }
+  CHECK_THAT(pass.output, equals(wanted));
+}
+
+TEST_CASE("one weighting cannot carry two relations", "[C7]") {
+  Attention attention = heads_by_place(1);
+  ask_for(attention.W_query, 0, token_before);
+  ask_for(attention.W_query, 0, first_token);
+  const Matrix mask = zeros(Placed::T, Placed::T);
+  const Placed placed;
+  Placed swapped;  // the contents of token 1 and token 3, which is before token 4, change places
+  for (std::size_t j = 0; j < 2; ++j) std::swap(swapped.content(0, j), swapped.content(2, j));
+  const Matrix X = placed.tokens();
+  const Matrix Y = swapped.tokens();
+  const HeadsPass one = attention.forward(X, X, mask);
+  const HeadsPass other = attention.forward(Y, Y, mask);
+  CHECK(one.heads.at(0).weights(3, 0) == Approx(0.5).margin(tolerance));
+  CHECK(one.heads.at(0).weights(3, 2) == Approx(0.5).margin(tolerance));
+  CHECK_THAT(row_of(one.output, 3), equals(row_of(other.output, 3)));
+
+  Attention both = heads_by_place(2);
+  ask_for(both.W_query, 0, token_before);
+  ask_for(both.W_query, Placed::T, first_token);
+  CHECK_FALSE(
+      same(row_of(both.forward(X, X, mask).output, 3), row_of(both.forward(Y, Y, mask).output, 3)));
+}
+
+TEST_CASE("the weights are made anew for every sequence while the parameters stay", "[A18]") {
+  const Example e = open_example();
+  Example other = e;
+  disturb_columns(other.asking, 0, e.asking.shape(1));
+  disturb_columns(other.answering, 0, 2);
+  const HeadsPass first = e.pass();
+  const HeadsPass second = other.attention.forward(other.asking, other.answering, other.mask);
+  const HeadsPass first_again = other.attention.forward(e.asking, e.answering, e.mask);
+  REQUIRE(second.heads.size() == first.heads.size());
+  for (std::size_t h = 0; h < first.heads.size(); ++h) {
+    INFO("head " << h + 1);
+    CHECK_FALSE(same(first.heads[h].weights, second.heads[h].weights));
+    CHECK(identical(first.heads[h].weights, first_again.heads[h].weights));
+  }
+  CHECK(identical(first.output, first_again.output));
+}
+
+TEST_CASE("no context leaves the range of its column of values in any head", "[A11]") {
+  const HeadSizes sizes = GENERATE(from_range(head_sizes()));
+  INFO(sizes);
+  const Example e = random_example(sizes);
+  const HeadsPass pass = e.pass();
+  CHECK(stays_in_range(pass.context, reference::product(e.answering, e.attention.W_value)));
+  for (const Pass& head : pass.heads) {
+    for (std::size_t i = 0; i < sizes.T_q; ++i) {
+      double sum = 0;
+      for (std::size_t j = 0; j < sizes.T_k; ++j) sum += static_cast<double>(head.weights(i, j));
+      CHECK(sum == Approx(1).epsilon(tolerance));
+    }
+  }
+}
+
+TEST_CASE("scores of thirty thousand stay shares in every head and hidden ones stay hidden") {
+  Generator unused(0);
+  Attention attention(1, 3, 3, unused);
+  attention.W_query = {{200, -100, 3}};
+  attention.W_key = {{1, 1, 1}};
+  attention.W_value = {{1, 2, 3}};
+  attention.W_out = identity(3);
+  const Matrix asking = {{1}};
+  const Matrix answering = {{-150}, {150}, {150}};
+  const HeadsPass open = attention.forward(asking, answering, zeros(1, 3));
+  CHECK_THAT(open.output, equals({{150, -300, 450}}));
+  const HeadsPass masked =
+      attention.forward(asking, answering, Matrix({{0, -infinity, -infinity}}));
+  INFO("in head 1 the one token that may be read has a score of -30000");
+  CHECK_THAT(masked.output, equals({{-150, -300, -450}}));
+}
+
+TEST_CASE("an input that is not finite and a mask of another shape are refused") {
+  const Example good = open_example();
+  const Real nan = std::numeric_limits<Real>::quiet_NaN();
+  Example e = good;
+  e.asking(2, 1) = nan;
+  CHECK(throws_saying([&e] { e.pass(); }, "asking(2, 1)"));
+  e = good;
+  e.answering(5, 3) = infinity;
+  CHECK(throws_saying([&e] { e.pass(); }, "answering(5, 3)"));
+  e = good;
+  e.mask = zeros(6, 4);
+  CHECK(throws_saying([&e] { e.pass(); }, "the mask is (6, 4)"));
+  e = good;
+  e.asking = zeros(4, 6);
+  CHECK(throws_saying([&e] { e.pass(); }, "(4, 6)"));
+}
+
+TEST_CASE("no token that asks gives no row of output and no token that answers gives zeros") {
+  const Example e = open_example();
+  const Example nobody_answers = {e.attention, e.asking, zeros(0, 7), zeros(4, 0)};
+  CHECK_THAT(nobody_answers.pass().output, equals(zeros(4, 8)));
+  const Example nobody_asks = {e.attention, zeros(0, 7), e.answering, zeros(0, 6)};
+  CHECK_THAT(nobody_asks.pass().output, equals(zeros(0, 8)));
+}
+
+TEST_CASE("PyTorch computes the same heads", "[A16][A17]") {
+  for (const Golden& golden : Golden::load("06_multi_head")) {
+    Example e = open_example();
+    e.attention.n_heads = static_cast<std::size_t>(golden["n_heads"](0, 0));
+    e.attention.W_query = golden["W_query"];
+    e.attention.W_key = golden["W_key"];
+    e.attention.W_value = golden["W_value"];
+    e.attention.W_out = golden["W_out"];
+    e.asking = golden["asking"];
+    e.answering = golden["answering"];
+    e.mask = golden["hidden"];
+    for (Real& entry : e.mask) entry = entry != 0 ? -infinity : 0;
+    INFO(e.attention.n_heads << " heads");
+    const HeadsPass pass = e.pass();
+    Matrices weights;
+    for (const Pass& head : pass.heads) weights.push_back(head.weights);
+    CHECK_THAT(mean_of(weights), equals(golden["weights"]));
+    CHECK_THAT(pass.output, equals(golden["output"]));
+  }
+}
