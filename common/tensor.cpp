@@ -4,7 +4,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 #include <stdexcept>
+
+Real largest_of(const Vector& numbers) {
+  const auto larger = [](Real a, Real b) { return a > b ? a : b; };
+  return std::reduce(numbers.begin(), numbers.end(), -std::numeric_limits<Real>::infinity(),
+                     larger);
+}
+
+Real sum_of(const Vector& numbers) {
+  return std::reduce(numbers.begin(), numbers.end(), Real{0});
+}
 
 Matrix column(const std::vector<Real>& numbers) {
   Matrix result(Matrix::shape_type{numbers.size(), 1});

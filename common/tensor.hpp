@@ -93,6 +93,12 @@ void matmul_into(Matrix& out, const MatrixView& a, const MatrixView& b);
 /// @throws std::invalid_argument when the inner sizes differ or `out` has another shape.
 void matmul_add(Matrix& out, const MatrixView& a, const MatrixView& b);
 
+/// The largest number; −∞ when there is none. (xt::amax and xt::sum take four times as long.)
+Real largest_of(const Vector& numbers);
+
+/// The sum of the numbers; 0 when there is none.
+Real sum_of(const Vector& numbers);
+
 /// Numbers as a matrix of one column, (n, 1).
 Matrix column(const std::vector<Real>& numbers);
 

@@ -141,6 +141,25 @@ TEST_CASE("the largest difference sees every entry and is nan when an entry is")
   CHECK_FALSE(nearly_equal(a, b));
 }
 
+TEST_CASE("the largest of some numbers and their sum") {
+  for (std::size_t size = 1; size < 40; ++size) {
+    Vector numbers(Vector::shape_type{size});
+    for (std::size_t i = 0; i < size; ++i) numbers(i) = static_cast<Real>(i % 7) - 3;
+    Real sum = 0;
+    Real largest = numbers(0);
+    for (const Real number : numbers) {
+      sum += number;
+      largest = std::max(largest, number);
+    }
+    CHECK(sum_of(numbers) == sum);
+    CHECK(largest_of(numbers) == largest);
+  }
+  constexpr Real infinity = std::numeric_limits<Real>::infinity();
+  CHECK(largest_of({-infinity, -infinity}) == -infinity);
+  CHECK(largest_of({-infinity, -5}) == -5);
+  CHECK(sum_of(Vector(Vector::shape_type{0})) == 0);
+}
+
 TEST_CASE("linear weights are those of PyTorch bit for bit") {
   for (const Golden& golden : Golden::load("random")) {
     Generator generator(static_cast<std::uint64_t>(std::llround(golden["seed"](0, 0))));

@@ -28,8 +28,8 @@ inline Matrix softmax(const Matrix& scores) {
   Matrix weights(scores.shape());
   for (std::size_t i = 0; i < scores.shape(0); ++i) {
     const Vector row = xt::view(scores, i, xt::all());
-    const Vector powers = xt::exp(row - xt::amax(row)());
-    xt::view(weights, i, xt::all()) = powers / xt::sum(powers)();
+    const Vector powers = xt::exp(row - largest_of(row));
+    xt::view(weights, i, xt::all()) = powers / sum_of(powers);
   }
   return weights;
 }

@@ -43,10 +43,10 @@ inline Matrix softmax(const Matrix& scores) {
   Matrix weights(scores.shape());
   for (std::size_t i = 0; i < scores.shape(0); ++i) {
     const Vector row = xt::view(scores, i, xt::all());
-    const Real largest = std::max(xt::amax(row)(), std::numeric_limits<Real>::lowest());
+    const Real largest = std::max(largest_of(row), std::numeric_limits<Real>::lowest());
     const Vector powers = xt::exp(row - largest);
     // The largest power is e^0, so the sum is 1 or more, but for a row of −∞ alone: there it is 0.
-    xt::view(weights, i, xt::all()) = powers / std::max(xt::sum(powers)(), Real{1});
+    xt::view(weights, i, xt::all()) = powers / std::max(sum_of(powers), Real{1});
   }
   return weights;
 }
