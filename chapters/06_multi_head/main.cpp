@@ -266,7 +266,7 @@ int main(int argc, char** argv) {
   Command command("06_multi_head", "Chapter 06: several heads side by side, step by step.");
   command.add_count("--heads", choices.heads, "Number of heads", 1, 64);
   command.add_count("--d-out", choices.columns,
-                    "Columns in all, a multiple of --heads; 0: two for each head", 0, 4096);
+                    "Columns, a multiple of --heads; 0: two for each head", 0, 4096);
   command.add_switch("--scale", choices.scale, "Divide the scores by the square root of head_dim");
   return command.run(
       argc, argv, [&](const Options& options, Report& report) { walk(options, choices, report); });
