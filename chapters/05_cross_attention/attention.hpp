@@ -41,8 +41,10 @@ inline Matrix causal_mask(std::size_t T) {
 /// @return (T_q, T_k)  0 in the columns of tokens that are present, −∞ in the others
 inline Matrix padding_mask(std::size_t T_q, const std::vector<bool>& present) {
   Matrix mask(Matrix::shape_type{T_q, present.size()}, 0);
-  for (std::size_t j = 0; j < present.size(); ++j) {
-    if (!present[j]) xt::view(mask, xt::all(), j) = -std::numeric_limits<Real>::infinity();
+  for (std::size_t i = 0; i < T_q; ++i) {
+    for (std::size_t j = 0; j < present.size(); ++j) {
+      if (!present[j]) mask(i, j) = -std::numeric_limits<Real>::infinity();
+    }
   }
   return mask;
 }
