@@ -160,7 +160,7 @@ void walk(const Options& options, Report& report) {
   show_repeated_word(twins, false, report);
   show_repeated_word(twins, true, report);
   show_softmax(report);
-  show_order(input, report);
+  show_order(first_tokens(input, 16), report);
   report.panel("scores", pass.scores, input.tokens, input.tokens);
   report.panel("weights", pass.weights, input.tokens, input.tokens, 1);
   report.panel("context", pass.context, input.tokens, dimensions);

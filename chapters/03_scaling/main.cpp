@@ -282,7 +282,7 @@ void walk(const Options& options, const Choices& choices, Report& report) {
   show_collapse(choices, report);
   show_sweep(options.seed, report);
   show_cost(input, attention, report);
-  show_leak(input, attention, report);
+  show_leak(first_tokens(input, 16), attention, report);
   const Labels tokens = Worked().tokens;
   report.panel("scaled", pass.scaled, input.tokens, input.tokens);
   report.panel("weights", pass.weights, input.tokens, input.tokens, 1);

@@ -206,11 +206,15 @@ void walk(const Options& options, const Choices& choices, Report& report) {
   Generator generator(options.seed);
   Attention attention(d_in, d_in, generator);
   attention.scale = choices.scale;
-  const Matrix mask = choices.mask ? causal_mask(T) : open_mask(T);
+  const auto mask_for = [&](std::size_t tokens) {
+    return choices.mask ? causal_mask(tokens) : open_mask(tokens);
+  };
+  const Matrix mask = mask_for(T);
   const Pass pass = show_pass(input, attention, mask, report);
   show_comparison(input, attention, pass, report);
   show_two_ways(choices, report);
-  show_future(input, attention, mask, report);
+  const Sequence few = first_tokens(input, 16);  // enough to see who is moved
+  show_future(few, attention, mask_for(few.tokens.size()), report);
   show_one_by_one(input, attention, report);
   show_repeated_word(attention, report);
   show_stand_ins(report);

@@ -175,8 +175,10 @@ void walk(const Options& options, const Choices& choices, Report& report) {
   show_across(source, target, across, report);
   show_unequal(choices, options, report);
   show_self_as_a_case(options, choices, report);
-  show_who_moves(translator, source, target, report);
-  show_padding(translator, source, target, report);
+  const Sequence few_sources = first_tokens(source, 16);  // enough to see who is moved
+  const Sequence few_targets = first_tokens(target, 16);
+  show_who_moves(translator, few_sources, few_targets, report);
+  show_padding(translator, few_sources, few_targets, report);
   report.panel("encoder", encoded.weights, source.tokens, source.tokens, 1);
   report.panel("decoder", decoded.weights, target.tokens, target.tokens, 1);
   report.panel("decoder reads encoder", across.weights, target.tokens, source.tokens, 1);
