@@ -74,43 +74,13 @@ std::string on_one_line(std::string sentence) {
 
 }  // namespace
 
-struct Command::Parts {
+struct CommandLine::Parts {
   std::string name;
   CLI::App app;
-  Options options;
 
-  Parts(std::string folder, const std::string& summary, std::string text)
-      : name(std::move(folder)), app(summary, name) {
-    options.text = std::move(text);
+  Parts(std::string program, const std::string& summary)
+      : name(std::move(program)), app(summary, name) {
     app.set_help_flag("--help", "Print this help and exit");
-    app.add_option("--text", options.text,
-                   "The words that attend to each other; - reads them from standard input")
-        ->capture_default_str();
-    add_number<std::uint64_t>("--seed", options.seed, "Seed of all that is drawn at random", 0,
-                              std::numeric_limits<std::uint64_t>::max(), "N");
-    app.add_flag("--json", options.json, "Print every tensor of the walk as JSON");
-    app.add_option_function<std::string>(
-           "--figure",
-           [this](const std::string& path) {
-             if (path.empty()) throw CLI::ValidationError("--figure: the name of a file is wanted");
-             options.figure = path;
-           },
-           "Draw the chapter's figure into this SVG file")
-        ->type_name("FILE");
-  }
-
-  void add_switch(const std::string& flag, bool& value, const std::string& help) {
-    app.add_option_function<std::string>(
-           flag,
-           [&value, flag](const std::string& text) {
-             if (text != "on" && text != "off") {
-               throw CLI::ValidationError(fmt::format("{} {}: on or off is wanted", flag, text));
-             }
-             value = text == "on";
-           },
-           help)
-        ->type_name("on|off")
-        ->default_str(value ? "on" : "off");
   }
 
   template <class Number>
@@ -126,27 +96,14 @@ struct Command::Parts {
         ->default_str(fmt::format("{}", value));
   }
 
-  void perform(const Walk& walk) {
-    if (options.text == "-") options.text = standard_input();
-    const Form form = options.json ? Form::json : wants_color() ? Form::colored : Form::plain;
-    Report report(form, !options.figure.empty());
-    walk(options, report);
-    std::optional<WholeFile> figure;
-    if (!options.figure.empty()) {
-      figure.emplace(options.figure, heat_map_svg(report.panels(), app.get_description()));
-    }
-    print_all(report.content());
-    if (figure) figure->put_in_place();
-  }
-
-  void parse_and_perform(int argc, char** argv, const Walk& walk) {
+  int parse_and_act(int argc, char** argv, const std::function<int()>& act) {
     try {
       app.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
       print_all(app.help());
-      return;
+      return 0;
     }
-    perform(walk);
+    return act();
   }
 
   int refuse(const std::string& sentence) const {
@@ -155,42 +112,110 @@ struct Command::Parts {
   }
 };
 
-Command::Command(std::string name, std::string summary, std::string text)
-    : parts_(std::make_unique<Parts>(std::move(name), summary, std::move(text))) {
-  add_switch("--positions", parts_->options.positions,
-             "Add to each word's vector the vector of its place");
-}
-Command::~Command() = default;
+CommandLine::CommandLine(std::string name, const std::string& summary)
+    : parts_(std::make_unique<Parts>(std::move(name), summary)) {}
+CommandLine::~CommandLine() = default;
 
-void Command::add_switch(const std::string& flag, bool& value, const std::string& help) {
-  parts_->add_switch(flag, value, help);
+void CommandLine::add_switch(const std::string& flag, bool& value, const std::string& help) {
+  parts_->app
+      .add_option_function<std::string>(
+          flag,
+          [&value, flag](const std::string& text) {
+            if (text != "on" && text != "off") {
+              throw CLI::ValidationError(fmt::format("{} {}: on or off is wanted", flag, text));
+            }
+            value = text == "on";
+          },
+          help)
+      ->type_name("on|off")
+      ->default_str(value ? "on" : "off");
 }
 
-void Command::add_count(const std::string& flag, std::size_t& value, const std::string& help,
-                        std::size_t least, std::size_t most) {
+void CommandLine::add_flag(const std::string& flag, bool& value, const std::string& help) {
+  parts_->app.add_flag(flag, value, help);
+}
+
+void CommandLine::add_count(const std::string& flag, std::size_t& value, const std::string& help,
+                            std::size_t least, std::size_t most) {
   parts_->add_number<std::size_t>(flag, value, fmt::format("{} ({} to {})", help, least, most),
                                   least, most, "N");
 }
 
-void Command::add_number(const std::string& flag, double& value, const std::string& help,
-                         double least, double most) {
+void CommandLine::add_number(const std::string& flag, double& value, const std::string& help,
+                             double least, double most) {
   parts_->add_number<double>(flag, value, fmt::format("{} ({} to {})", help, least, most), least,
                              most, "X");
 }
 
-void Command::add_text(const std::string& flag, std::string& value, const std::string& help) {
+void CommandLine::add_text(const std::string& flag, std::string& value, const std::string& help) {
   parts_->app.add_option(flag, value, help)->capture_default_str();
 }
 
-int Command::run(int argc, char** argv, const Walk& walk) {
+void CommandLine::add_path(const std::string& flag, std::string& value, const std::string& help,
+                           const std::string& kind) {
+  parts_->app
+      .add_option_function<std::string>(
+          flag,
+          [&value, flag](const std::string& path) {
+            if (path.empty()) {
+              throw CLI::ValidationError(flag + ": the name of a file or folder is wanted");
+            }
+            value = path;
+          },
+          help)
+      ->type_name(kind)
+      ->default_str(value);
+}
+
+void CommandLine::add_seed(std::uint64_t& value) {
+  parts_->add_number<std::uint64_t>("--seed", value, "Seed of all that is drawn at random", 0,
+                                    std::numeric_limits<std::uint64_t>::max(), "N");
+}
+
+bool CommandLine::given(const std::string& flag) const {
+  return parts_->app.count(flag) > 0;
+}
+
+int CommandLine::run(int argc, char** argv, const std::function<int()>& act) {
   try {
-    parts_->parse_and_perform(argc, argv, walk);
+    return parts_->parse_and_act(argc, argv, act);
   } catch (const CLI::ParseError& error) {
     return parts_->refuse(std::string(error.what()) + " (--help lists the options)");
   } catch (const std::bad_alloc&) {
-    return parts_->refuse("there is not enough memory for a text of this length");
+    return parts_->refuse("there is not enough memory for sizes like these");
   } catch (const std::exception& error) {
     return parts_->refuse(error.what());
   }
-  return 0;
+}
+
+Command::Command(std::string name, std::string summary, std::string text)
+    : CommandLine(std::move(name), summary), summary_(std::move(summary)) {
+  options_.text = std::move(text);
+  add_text("--text", options_.text,
+           "The words that attend to each other; - reads them from standard input");
+  add_seed(options_.seed);
+  add_flag("--json", options_.json, "Print every tensor of the walk as JSON");
+  add_path("--figure", options_.figure, "Draw the chapter's figure into this SVG file", "FILE");
+  add_switch("--positions", options_.positions,
+             "Add to each word's vector the vector of its place");
+}
+
+void Command::perform(const Walk& walk) {
+  if (options_.text == "-") options_.text = standard_input();
+  const Form form = options_.json ? Form::json : wants_color() ? Form::colored : Form::plain;
+  Report report(form, !options_.figure.empty());
+  walk(options_, report);
+  std::optional<WholeFile> figure;
+  if (!options_.figure.empty()) {
+    figure.emplace(options_.figure, heat_map_svg(report.panels(), summary_));
+  }
+  print_all(report.content());
+  if (figure) figure->put_in_place();
+}
+
+int Command::run(int argc, char** argv, const Walk& walk) {
+  return CommandLine::run(argc, argv, [&] {
+    perform(walk);
+    return 0;
+  });
 }

@@ -22,19 +22,19 @@ struct Options {
   std::string figure;       ///< file to draw the chapter's figure into; empty: none
 };
 
-/// A chapter's program: reads the options, runs the walk, prints what it reports.
-///
-/// A walk gets its options and an empty report, and fills it.
-class Command {
+/// A program's command line: its options, its help, and one way to say what went wrong.
+class CommandLine {
  public:
-  /// @param name     the chapter's folder, such as "03_scaling"
+  /// @param name     what the messages begin with, such as "03_scaling"
   /// @param summary  one sentence for `--help`
-  /// @param text     the words that are read when the reader names none
-  Command(std::string name, std::string summary, std::string text = "draw a map");
-  ~Command();
+  CommandLine(std::string name, const std::string& summary);
+  ~CommandLine();
 
   /// An option with the values "on" and "off".
   void add_switch(const std::string& flag, bool& value, const std::string& help);
+
+  /// An option without a value.
+  void add_flag(const std::string& flag, bool& value, const std::string& help);
 
   /// An option with a whole number from `least` to `most`.
   void add_count(const std::string& flag, std::size_t& value, const std::string& help,
@@ -47,6 +47,36 @@ class Command {
   /// An option with words.
   void add_text(const std::string& flag, std::string& value, const std::string& help);
 
+  /// An option with the name of a file or a folder, which may not be empty.
+  /// @param kind  what the help calls it, such as "FILE"
+  void add_path(const std::string& flag, std::string& value, const std::string& help,
+                const std::string& kind);
+
+  /// The option `--seed`.
+  void add_seed(std::uint64_t& value);
+
+  /// Whether the reader has given the option. Only while the program acts.
+  bool given(const std::string& flag) const;
+
+  /// Reads the options, and then acts.
+  /// @return the program's exit code: what `act` returns, or 2 after one sentence on standard error
+  int run(int argc, char** argv, const std::function<int()>& act);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+/// A chapter's walk: the options that all chapters share, and what the walk reports.
+///
+/// A walk gets its options and an empty report, and fills it.
+class Command : public CommandLine {
+ public:
+  /// @param name     the chapter's folder, such as "03_scaling"
+  /// @param summary  one sentence for `--help`
+  /// @param text     the words that are read when the reader names none
+  Command(std::string name, std::string summary, std::string text = "draw a map");
+
   using Walk = std::function<void(const Options&, Report&)>;
 
   /// @return the program's exit code: 0, or 2 after one sentence on standard error. When the
@@ -55,6 +85,8 @@ class Command {
   int run(int argc, char** argv, const Walk& walk);
 
  private:
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
+  void perform(const Walk& walk);
+
+  std::string summary_;
+  Options options_;
 };

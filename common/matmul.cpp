@@ -11,6 +11,9 @@
 #include <xtensor-blas/xblas.hpp>
 #endif
 
+// A name that is there when the BLAS is OpenBLAS, and null when it is another.
+extern "C" [[gnu::weak]] void openblas_set_num_threads(int);
+
 namespace {
 
 void require_product(const MatrixView& a, const MatrixView& b) {
@@ -121,4 +124,8 @@ void matmul_add(const MatrixSpan& out, const MatrixView& a, const MatrixView& b)
   require_product(a, b);
   require_result(out, a, b);
   multiply(out, a, b, 1);
+}
+
+void use_one_thread_a_product() {
+  if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
 }

@@ -1,7 +1,14 @@
 #include "common/memory.hpp"
 
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <new>
+#include <stdexcept>
+#include <string>
 
 #ifdef __linux__
 #include <sys/mman.h>
@@ -46,4 +53,30 @@ void* allocate_tensor(std::size_t bytes) {
 
 void free_tensor(void* memory) noexcept {
   std::free(memory);
+}
+
+double available_memory() {
+  double available =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  std::ifstream system("/proc/meminfo");
+  for (std::string name; system >> name;) {
+    double kibibytes = 0;
+    if (name == "MemAvailable:" && system >> kibibytes) available = 1024 * kibibytes;
+  }
+  std::ifstream container("/sys/fs/cgroup/memory.max");
+  std::ifstream used("/sys/fs/cgroup/memory.current");
+  double limit = 0;
+  double current = 0;
+  if (container >> limit && used >> current) {
+    available = std::min(available, std::max(limit - current, 0.0));
+  }
+  return available;
+}
+
+void require_memory(double bytes, const std::string& what) {
+  const double available = available_memory();
+  if (bytes <= available) return;
+  throw std::runtime_error(fmt::format(
+      "{} would need {:.0f} bytes of memory ({:.1f} GB), but {:.0f} ({:.1f} GB) are available",
+      what, bytes, bytes / 1e9, available, available / 1e9));
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <new>
+#include <string>
 
 /// Memory for `bytes`, at an address that suits vector registers and BLAS.
 ///
@@ -34,3 +35,12 @@ struct TensorAllocator {
   friend bool operator==(const TensorAllocator&, const TensorAllocator&) { return true; }
   friend bool operator!=(const TensorAllocator&, const TensorAllocator&) { return false; }
 };
+
+/// Memory that a program can still have, in bytes: what the system calls available, or the limit of
+/// the container if that is lower.
+double available_memory();
+
+/// Refuses what would not fit, before anything of it is allocated.
+/// @param what  the subject of the message, such as "a model with 12 layers"
+/// @throws std::runtime_error with both numbers of bytes
+void require_memory(double bytes, const std::string& what);

@@ -126,6 +126,10 @@ void matmul_into(const MatrixSpan& out, const MatrixView& a, const MatrixView& b
 /// @throws std::invalid_argument when the inner sizes differ or `out` has another shape.
 void matmul_add(const MatrixSpan& out, const MatrixView& a, const MatrixView& b);
 
+/// Tells BLAS to do each product on the thread that asks for it, as programs with threads of their
+/// own want. Only OpenBLAS can be told; with others nothing happens.
+void use_one_thread_a_product();
+
 /// The largest number; −∞ when there is none. (xt::amax and xt::sum take four times as long.)
 Real largest_of(const Vector& numbers);
 

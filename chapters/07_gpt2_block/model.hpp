@@ -41,6 +41,19 @@ struct ModelPass {
 };
 //! [model_pass]
 
+/// The memory of a `ModelPass`, in bytes.
+inline double pass_bytes(const Config& config, std::size_t B, std::size_t tokens) {
+  const auto T = static_cast<double>(tokens);
+  const auto n = static_cast<double>(B) * T;
+  const auto width = static_cast<double>(config.width);
+  const double dropout = config.dropout > 0 ? 1 : 0;
+  const double scores = static_cast<double>(config.heads) * T * (1 + 2 * dropout);
+  const double layer = n * (width * (33 + 4 * dropout) + scores + 2) + T * T;
+  const double rest =
+      n * (width * (5 + 2 * dropout) + static_cast<double>(config.symbols) + 1) + T * T;
+  return static_cast<double>(sizeof(Real)) * (static_cast<double>(config.layers) * layer + rest);
+}
+
 /// The symbols of a batch, as their numbers: the sequences one after the other, T for each.
 using Tokens = std::span<const int>;
 

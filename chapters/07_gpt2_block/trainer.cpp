@@ -37,6 +37,15 @@ Row part_of(const std::vector<Parameter>& parameters, const Piece& piece) {
 
 }  // namespace
 
+double trainer_bytes(const Config& config, std::size_t T, const TrainingSettings& settings) {
+  const std::size_t shards = std::min(settings.batch, most_shards);
+  const std::size_t largest = (settings.batch + shards - 1) / shards;
+  const auto models = static_cast<double>(3 + shards);  // the weights, two means, the gradients
+  const auto passes = static_cast<double>(std::min(settings.threads, shards));
+  return models * static_cast<double>(sizeof(Real)) * static_cast<double>(parameter_count(config)) +
+         passes * pass_bytes(config, largest, T);
+}
+
 /// The buffers, all of which are made before the first step or in it.
 struct Trainer::Work {
   TrainingSettings settings;

@@ -18,6 +18,9 @@ struct TrainingSettings {
   std::size_t threads = 1;
 };
 
+/// The memory of a `Trainer`, in bytes.
+double trainer_bytes(const Config& config, std::size_t T, const TrainingSettings& settings);
+
 //! [trainer]
 /// A model, what the optimizer remembers of it, and the buffers for a step.
 ///

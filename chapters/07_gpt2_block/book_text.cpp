@@ -1,0 +1,62 @@
+#include "book_text.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <sstream>
+#include <stdexcept>
+#include <vector>
+
+#include "vocabulary.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> chapter_texts(const fs::path& chapters) {
+  std::vector<fs::path> paths;
+  if (fs::is_directory(chapters)) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(chapters)) {
+      if (fs::exists(entry.path() / "README.md")) paths.push_back(entry.path() / "README.md");
+    }
+  }
+  if (paths.empty()) {
+    throw std::runtime_error(fmt::format(
+        "The book's own text is not in {}: name a text with --data.", chapters.string()));
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+/// What of a page is prose: reads it line by line.
+class Prose {
+ public:
+  void add(const std::string& line) {
+    if (line.starts_with("```") || line.starts_with("$$")) {
+      const bool one_line = line.starts_with("$$") && line.size() > 2 && line.ends_with("$$");
+      if (!one_line) in_block_ = !in_block_;
+      return;
+    }
+    const bool markup = line.starts_with("<") || line.starts_with("|") || line.starts_with("![");
+    const bool second_blank = line.empty() && text_.ends_with("\n\n");
+    if (in_block_ || markup || second_blank) return;
+    text_ += line + "\n";
+  }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+  bool in_block_ = false;
+};
+
+}  // namespace
+
+std::string book_text(const fs::path& chapters) {
+  Prose prose;
+  for (const fs::path& path : chapter_texts(chapters)) {
+    std::istringstream page(read_text(path));
+    for (std::string line; std::getline(page, line);) prose.add(line);
+  }
+  return prose.text();
+}

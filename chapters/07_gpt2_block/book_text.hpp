@@ -1,0 +1,12 @@
+#pragma once
+/// @file
+/// @brief The book's own text, to learn to write from.
+
+#include <filesystem>
+#include <string>
+
+/// The prose of all chapters in their order: their README.md without listings, outputs, formulas
+/// that stand alone, tables, pictures and comments.
+/// @param chapters  the folder of the chapters
+/// @throws std::runtime_error when there is no chapter, or one cannot be read
+std::string book_text(const std::filesystem::path& chapters);

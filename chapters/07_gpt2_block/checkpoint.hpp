@@ -1,0 +1,63 @@
+#pragma once
+/// @file
+/// @brief A model's folder, as Hugging Face's library reads and writes it for GPT-2.
+///
+///     config.json              the sizes
+///     model.safetensors        the weights, under GPT-2's own names
+///     characters.json          which symbol has which number; only in folders of this book
+///     optimizer-N.safetensors  what is needed to go on training after step N
+///
+/// The optimizer's file is written first, under the name of its step, and the model's last. So
+/// whenever the program is killed, the model that lies there has its optimizer beside it.
+
+#include <filesystem>
+#include <optional>
+
+#include "model.hpp"
+#include "safetensors.hpp"
+#include "vocabulary.hpp"
+
+/// A model and what its symbols stand for.
+struct LoadedModel {
+  GPT2 model;
+  std::optional<Vocabulary> vocabulary;  ///< none: the folder comes from elsewhere
+  Metadata metadata;                     ///< of model.safetensors
+};
+
+/// Reads a folder of this book or of others: with or without the prefix "transformer.", with the
+/// token embedding as head or with one of its own.
+/// @throws std::runtime_error, std::invalid_argument with the file and what is wrong with it, also
+/// when the memory would not suffice; the memory is not allocated then
+LoadedModel load_model(const std::filesystem::path& folder);
+
+/// Writes model.safetensors.
+void save_model(const std::filesystem::path& folder, GPT2& model, const Metadata& metadata);
+
+/// Whether the folder has a model.
+bool has_model(const std::filesystem::path& folder);
+
+/// Writes the running means of the gradients and of their squares after a step.
+void save_optimizer(const std::filesystem::path& folder, std::size_t step, GPT2& mean, GPT2& square,
+                    const Metadata& metadata);
+
+/// Reads them into models that have the right sizes.
+/// @return the file's metadata
+Metadata load_optimizer(const std::filesystem::path& folder, std::size_t step, GPT2& mean,
+                        GPT2& square);
+
+/// Removes the optimizer files of all steps but this one.
+void remove_other_optimizers(const std::filesystem::path& folder, std::size_t step);
+
+/// A folder that no other program trains in, until this ends: two would overwrite each other's
+/// model. Nothing is left behind, even when the program is killed.
+class FolderLock {
+ public:
+  /// @throws std::runtime_error when another program has the folder, or there is no such folder
+  explicit FolderLock(const std::filesystem::path& folder);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int folder_;
+};

@@ -1,0 +1,138 @@
+#include "loss_curve.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <sstream>
+#include <stdexcept>
+
+namespace {
+
+constexpr const char* headline = "step,train,validation";
+
+constexpr double width = 640;
+constexpr double height = 360;
+constexpr double left = 56;
+constexpr double right = 110;
+constexpr double top = 20;
+constexpr double bottom = 44;
+
+constexpr const char* style = R"(<style>
+text { font: 13px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: #1f2328; }
+.grid { stroke: #d0d7de; }
+.line { fill: none; stroke-width: 2; }
+.train { stroke: #0550ae; }
+.validation { stroke: #bc4c00; stroke-dasharray: 7 4; }
+@media (prefers-color-scheme: dark) {
+  text { fill: #e6edf3; }
+  .grid { stroke: #484f58; }
+  .train { stroke: #79c0ff; }
+  .validation { stroke: #ffa657; }
+}
+</style>
+)";
+
+/// Where a step and a loss lie in the picture.
+struct Axes {
+  double last_step = 1;
+  double lowest = 0;
+  double highest = 1;
+
+  explicit Axes(const std::vector<LossPoint>& points) {
+    if (points.empty()) return;
+    lowest = std::min(points[0].train, points[0].validation);
+    highest = lowest;
+    for (const LossPoint& point : points) {
+      last_step = std::max(last_step, static_cast<double>(point.step));
+      lowest = std::min({lowest, point.train, point.validation});
+      highest = std::max({highest, point.train, point.validation});
+    }
+    lowest = std::floor(2 * lowest) / 2;
+    highest = std::max(std::ceil(2 * highest) / 2, lowest + 0.5);
+  }
+
+  double x(double step) const { return left + step / last_step * (width - left - right); }
+  double y(double loss) const {
+    return top + (highest - loss) / (highest - lowest) * (height - top - bottom);
+  }
+};
+
+std::string grid(const Axes& axes) {
+  std::string svg;
+  const double step = axes.highest - axes.lowest > 3 ? 1 : 0.5;
+  for (double loss = axes.lowest; loss <= axes.highest + 0.01; loss += step) {
+    svg += fmt::format(
+        "<line class=\"grid\" x1=\"{0:.0f}\" x2=\"{1:.0f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/>\n"
+        "<text x=\"{3:.0f}\" y=\"{4:.1f}\" text-anchor=\"end\">{5:.1f}</text>\n",
+        left, width - right, axes.y(loss), left - 8, axes.y(loss) + 4, loss);
+  }
+  for (const double share : {0.0, 0.5, 1.0}) {
+    const double at = std::round(share * axes.last_step);
+    svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\" text-anchor=\"middle\">{:.0f}</text>\n",
+                       axes.x(at), height - bottom + 18, at);
+  }
+  return svg + fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"middle\">step</text>\n",
+                           axes.x(axes.last_step / 2), height - 8);
+}
+
+std::string line(const Axes& axes, const std::vector<LossPoint>& points, const std::string& name,
+                 double LossPoint::*loss, double label_shift) {
+  std::string path;
+  for (const LossPoint& point : points) {
+    path +=
+        fmt::format("{:.1f},{:.1f} ", axes.x(static_cast<double>(point.step)), axes.y(point.*loss));
+  }
+  const double end = points.empty() ? axes.highest : points.back().*loss;
+  return fmt::format(
+      "<polyline class=\"line {0}\" points=\"{1}\"/>\n"
+      "<text x=\"{2:.0f}\" y=\"{3:.1f}\">{0}</text>\n",
+      name, path, width - right + 8, axes.y(end) + label_shift);
+}
+
+}  // namespace
+
+std::string loss_table(const std::vector<LossPoint>& points) {
+  std::string table = fmt::format("{}\n", headline);
+  for (const LossPoint& point : points) {
+    table += fmt::format("{},{:.6f},{:.6f}\n", point.step, point.train, point.validation);
+  }
+  return table;
+}
+
+std::vector<LossPoint> parse_loss_table(std::string_view table) {
+  std::istringstream lines{std::string(table)};
+  std::string text;
+  if (!std::getline(lines, text) || text != headline) {
+    throw std::invalid_argument(fmt::format("A table of losses begins with {}", headline));
+  }
+  std::vector<LossPoint> points;
+  while (std::getline(lines, text)) {
+    LossPoint point{};
+    int end = 0;
+    if (std::sscanf(text.c_str(), "%zu,%lf,%lf%n", &point.step, &point.train, &point.validation,
+                    &end) != 3 ||
+        static_cast<std::size_t>(end) != text.size() || !std::isfinite(point.train) ||
+        !std::isfinite(point.validation)) {
+      throw std::invalid_argument(
+          fmt::format("line {} of the losses is \"{}\"", points.size() + 2, text));
+    }
+    points.push_back(point);
+  }
+  return points;
+}
+
+std::string loss_curve_svg(const std::vector<LossPoint>& points) {
+  const Axes axes(points);
+  const bool train_is_lower = points.empty() || points.back().train < points.back().validation;
+  std::string svg = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
+      "height=\"{1:.0f}\" role=\"img\">\n<title>The loss over the steps of training</title>\n",
+      width, height);
+  svg += style;
+  svg += grid(axes);
+  svg += line(axes, points, "train", &LossPoint::train, train_is_lower ? 14 : -6);
+  svg += line(axes, points, "validation", &LossPoint::validation, train_is_lower ? -6 : 14);
+  return svg + "</svg>\n";
+}

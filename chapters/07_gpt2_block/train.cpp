@@ -1,0 +1,342 @@
+#include "train.hpp"
+
+#include <fmt/core.h>
+
+#include <csignal>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "book_text.hpp"
+#include "checkpoint.hpp"
+#include "common/memory.hpp"
+#include "common/text.hpp"
+#include "common/whole_file.hpp"
+#include "config_file.hpp"
+#include "json_text.hpp"
+#include "progress.hpp"
+#include "sampling.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr std::size_t glance = 16384;       // symbols of validation text that are enough on the way
+constexpr std::size_t sample_length = 400;  // symbols
+constexpr std::size_t most_table_bytes = 100'000'000;
+constexpr int interrupted_exit = 130;
+
+// --- Ctrl-C ------------------------------------------------------------------------------------
+
+volatile std::sig_atomic_t interrupted = 0;
+
+/// A second one ends the program at once: what is saved is whole at any moment.
+extern "C" void note_interrupt(int signal) {
+  interrupted = 1;
+  std::signal(signal, SIG_DFL);
+}
+
+void watch_for_interrupts() {
+  interrupted = 0;
+  std::signal(SIGINT, note_interrupt);
+  std::signal(SIGTERM, note_interrupt);
+}
+
+// --- what a run that goes on must know ---------------------------------------------------------
+
+/// FNV-1a: tells whether a text is still the same.
+std::string checksum(const std::string& text) {
+  std::uint64_t hash = 14695981039346656037U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return fmt::format("{:016x}", hash);
+}
+
+Metadata metadata_of(const RunSettings& settings, std::size_t step, const std::string& text_sum) {
+  const Json json = {{"data", settings.data.string()}, {"batch", settings.batch},
+                     {"steps", settings.steps},        {"learning_rate", settings.learning_rate},
+                     {"seed", settings.seed},          {"every", settings.every}};
+  return {{"format", "pt"},
+          {"step", std::to_string(step)},
+          {"training", json.dump()},
+          {"text", text_sum}};
+}
+
+void require_same_text(const std::string& text, const Metadata& metadata, const std::string& name) {
+  const auto sum = metadata.find("text");
+  if (sum != metadata.end() && sum->second == checksum(text)) return;
+  throw std::runtime_error(
+      fmt::format("the text that {} was trained on has changed: name it with --data to go on with "
+                  "it as it is now",
+                  name));
+}
+
+template <class Value>
+void take(Value& value, const Json& json, const char* key, const std::string& name) {
+  try {
+    value = json.at(key).get<Value>();
+  } catch (const Json::exception&) {
+    throw std::runtime_error(
+        fmt::format("{} does not say with which {} it was trained", name, key));
+  }
+}
+
+/// The settings of the run that wrote the metadata; what was given anew stays as it is.
+void take_settings(RunSettings& settings, const Metadata& metadata, const Resumption& given,
+                   const std::string& name) {
+  const auto training = metadata.find("training");
+  if (training == metadata.end())
+    throw std::runtime_error(name + " does not say how it was trained");
+  const Json json = parse_json(training->second, name);
+  std::string data;
+  take(data, json, "data", name);
+  if (!given.data) settings.data = data;
+  if (!given.steps) take(settings.steps, json, "steps", name);
+  if (!given.every) take(settings.every, json, "every", name);
+  take(settings.batch, json, "batch", name);
+  take(settings.learning_rate, json, "learning_rate", name);
+  take(settings.seed, json, "seed", name);
+  if (settings.batch == 0 || settings.every == 0)
+    throw std::runtime_error(name + " was trained with a size of 0");
+}
+
+std::size_t step_of(const Metadata& metadata, const std::string& name) {
+  const auto step = metadata.find("step");
+  std::size_t number = 0;
+  const bool known =
+      step != metadata.end() && std::sscanf(step->second.c_str(), "%zu", &number) == 1;
+  if (!known) throw std::runtime_error(name + " does not say after which step it was saved");
+  return number;
+}
+
+// --- the run -----------------------------------------------------------------------------------
+
+/// A model in training, with its text and its folder.
+class Run {
+ public:
+  Run(const RunSettings& settings, Vocabulary vocabulary, GPT2 model, const std::string& text)
+      : settings_(settings),
+        vocabulary_(std::move(vocabulary)),
+        text_sum_(checksum(text)),
+        data_(vocabulary_.encode(text, "the text"), settings.config.context),
+        trainer_(std::move(model), trainer_settings()) {}
+
+  Trainer& trainer() { return trainer_; }
+
+  /// The losses of the run that this one goes on with.
+  void set_points(std::vector<LossPoint> points) { points_ = std::move(points); }
+
+  int perform() {
+    introduce();
+    watch_for_interrupts();
+    saved_ = trainer_.steps;
+    try {
+      const bool finished = take_steps();
+      if (finished) finish();
+      return finished ? 0 : interrupted_exit;
+    } catch (const std::runtime_error& error) {
+      if (settings_.out.empty()) throw;
+      throw std::runtime_error(fmt::format("{} {}", error.what(), what_is_saved()));
+    }
+  }
+
+ private:
+  TrainingSettings trainer_settings() const {
+    TrainingSettings trainer;
+    trainer.batch = settings_.batch;
+    trainer.learning_rate = schedule_of(settings_);
+    trainer.seed = settings_.seed;
+    trainer.threads = settings_.threads;
+    return trainer;
+  }
+
+  void introduce() const {
+    const Config& config = settings_.config;
+    fmt::print("{} layers, {} heads, width {}, context {}: {} parameters\n", config.layers,
+               config.heads, config.width, config.context, grouped(parameter_count(config)));
+    fmt::print("{} symbols to train on, {} to validate with, {} of them different\n",
+               grouped(data_.train.size()), grouped(data_.validation.size()), vocabulary_.size());
+    std::fflush(stdout);
+  }
+
+  /// @return false after Ctrl-C
+  bool take_steps() {
+    Progress progress(trainer_.steps, settings_.steps, settings_.batch * settings_.config.context);
+    double sum = 0;
+    std::size_t count = 0;
+    while (trainer_.steps < settings_.steps) {
+      const double loss = trainer_.step(
+          data_.draw(settings_.batch, settings_.config.context, settings_.seed, trainer_.steps));
+      sum += loss;
+      ++count;
+      progress.step(trainer_.steps, loss);
+      const bool last = trainer_.steps == settings_.steps;
+      if (trainer_.steps % settings_.every == 0 || last || interrupted != 0) {
+        points_.push_back(
+            {trainer_.steps, sum / static_cast<double>(count), validation_loss(last)});
+        sum = 0;
+        count = 0;
+        progress.point(points_.back());
+        save();
+      }
+      if (interrupted != 0 && !last) {
+        say_how_to_go_on();
+        return false;
+      }
+    }
+    return true;
+  }
+
+  double validation_loss(bool whole) const {
+    const Tokens text(data_.validation);
+    return mean_loss(trainer_.model, whole ? text : text.first(std::min(text.size(), glance)),
+                     settings_.config.context, settings_.threads);
+  }
+
+  void save() {
+    if (settings_.out.empty()) return;
+    const Metadata metadata = metadata_of(settings_, trainer_.steps, text_sum_);
+    save_optimizer(settings_.out, trainer_.steps, trainer_.mean, trainer_.square, metadata);
+    save_model(settings_.out, trainer_.model, metadata);
+    saved_ = trainer_.steps;
+    remove_other_optimizers(settings_.out, trainer_.steps);
+    WholeFile(settings_.out / "losses.csv", loss_table(points_)).put_in_place();
+    WholeFile(settings_.out / "losses.svg", loss_curve_svg(points_)).put_in_place();
+  }
+
+  std::string what_is_saved() const {
+    if (saved_ == 0) return "Nothing has been saved yet.";
+    return fmt::format("The model of step {} is in {}.", grouped(saved_), settings_.out.string());
+  }
+
+  void say_how_to_go_on() const {
+    fmt::print("Interrupted after step {} of {}.", grouped(trainer_.steps),
+               grouped(settings_.steps));
+    if (!settings_.out.empty()) {
+      fmt::print(" {} To go on: train --resume --out {}", what_is_saved(), settings_.out.string());
+    }
+    fmt::print("\n");
+    std::fflush(stdout);
+  }
+
+  void finish() {
+    std::vector<int> text{data_.validation.front()};
+    if (vocabulary_.knows('\n')) text = vocabulary_.encode("\n");
+    Generator generator(settings_.seed);
+    std::vector<int> written;
+    continue_text(trainer_.model, text, sample_length, Sampling{}, generator, [&](int symbol) {
+      written.push_back(symbol);
+      return true;
+    });
+    fmt::print("\n{}\n\n", vocabulary_.decode(written));
+    if (!settings_.out.empty()) {
+      fmt::print(
+          "The model is in {0}. To let it write: sample --model {0}; to train on: train --resume "
+          "--out {0} --steps {1}\n",
+          settings_.out.string(), 2 * settings_.steps);
+    }
+    const double loss = points_.empty() || points_.back().step != trainer_.steps
+                            ? validation_loss(true)
+                            : points_.back().validation;
+    fmt::print("validation loss {:.4f}\n", loss);
+    std::fflush(stdout);
+  }
+
+  RunSettings settings_;
+  Vocabulary vocabulary_;
+  std::string text_sum_;
+  Dataset data_;
+  Trainer trainer_;
+  std::vector<LossPoint> points_;
+  std::size_t saved_ = 0;
+};
+
+void require_room(const RunSettings& settings) {
+  TrainingSettings trainer;
+  trainer.batch = settings.batch;
+  trainer.threads = settings.threads;
+  const Config& config = settings.config;
+  require_memory(trainer_bytes(config, config.context, trainer),
+                 fmt::format("training with {} layers, width {}, context {} and batch {}",
+                             config.layers, config.width, config.context, settings.batch));
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    throw std::runtime_error(
+        fmt::format("cannot make the folder {}: {}", folder.string(), error.message()));
+  }
+}
+
+void begin_folder(const RunSettings& settings, const Vocabulary& vocabulary) {
+  if (has_model(settings.out)) {
+    throw std::runtime_error(fmt::format(
+        "{} has a model already: go on with it by --resume, or choose another folder with --out",
+        settings.out.string()));
+  }
+  write_config(settings.out / "config.json", settings.config);
+  vocabulary.save(settings.out / "characters.json");
+}
+
+std::vector<LossPoint> points_until(const fs::path& folder, std::size_t step) {
+  if (!fs::exists(folder / "losses.csv")) return {};
+  std::vector<LossPoint> points =
+      parse_loss_table(read_whole_file(folder / "losses.csv", most_table_bytes));
+  std::erase_if(points, [&](const LossPoint& point) { return point.step > step; });
+  return points;
+}
+
+}  // namespace
+
+Schedule schedule_of(const RunSettings& settings) {
+  Schedule schedule;
+  schedule.highest = settings.learning_rate;
+  schedule.lowest = settings.learning_rate / 10;
+  schedule.warm_up = std::min<std::size_t>(100, settings.steps / 10);
+  schedule.steps = settings.steps;
+  return schedule;
+}
+
+std::string text_of(const fs::path& data) {
+  return data.empty() ? book_text(BOOK_CHAPTERS) : read_text(data);
+}
+
+int train(const RunSettings& given) {
+  RunSettings settings = given;
+  const std::string text = text_of(settings.data);
+  Vocabulary vocabulary(text, settings.data.empty() ? "the book's text" : settings.data.string());
+  settings.config.symbols = vocabulary.size();
+  require_valid(settings.config);
+  require_room(settings);
+  std::optional<FolderLock> lock;
+  if (!settings.out.empty()) {
+    make_folder(settings.out);
+    lock.emplace(settings.out);
+    begin_folder(settings, vocabulary);
+  }
+  Generator generator(settings.seed);
+  return Run(settings, std::move(vocabulary), GPT2(settings.config, generator), text).perform();
+}
+
+int resume(const RunSettings& given, const Resumption& changes) {
+  RunSettings settings = given;
+  const std::string name = settings.out.string();
+  const FolderLock lock(settings.out);
+  LoadedModel loaded = load_model(settings.out);
+  if (!loaded.vocabulary) {
+    throw std::runtime_error(name + " has no characters.json: it was not trained by this program");
+  }
+  take_settings(settings, loaded.metadata, changes, name);
+  settings.config = loaded.model.config;
+  require_room(settings);
+  const std::size_t step = step_of(loaded.metadata, name);
+  const std::string text = text_of(settings.data);
+  if (!changes.data) require_same_text(text, loaded.metadata, name);
+  Run run(settings, *loaded.vocabulary, std::move(loaded.model), text);
+  load_optimizer(settings.out, step, run.trainer().mean, run.trainer().square);
+  run.trainer().steps = step;
+  run.set_points(points_until(settings.out, step));
+  return run.perform();
+}
