@@ -230,17 +230,20 @@ SafetensorsHeader parse_header(std::string_view json, std::uint64_t data_bytes,
 }
 
 std::string header_text(const SafetensorsHeader& header) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
-  if (!header.metadata.empty()) json[metadata_key] = header.metadata;
-  for (const TensorInfo& tensor : header.tensors) {
-    if (json.contains(tensor.name)) {
-      throw std::invalid_argument(fmt::format("two tensors have the name {}", shown(tensor.name)));
-    }
-    json[tensor.name] = {{"dtype", tensor.dtype},
-                         {"shape", tensor.shape},
-                         {"data_offsets", {tensor.begin, tensor.end}}};
+  std::string text;
+  if (!header.metadata.empty()) {
+    text = fmt::format(",\"{}\":{}", metadata_key, Json(header.metadata).dump());
   }
-  std::string text = json.dump();
+  std::set<std::string> names = {metadata_key};
+  for (const TensorInfo& tensor : header.tensors) {
+    if (!names.insert(tensor.name).second) {
+      throw std::invalid_argument(fmt::format("the name {} is taken", shown(tensor.name)));
+    }
+    text += fmt::format(R"(,{}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
+                        Json(tensor.name).dump(), tensor.dtype, fmt::join(tensor.shape, ","),
+                        tensor.begin, tensor.end);
+  }
+  text = "{" + text.substr(std::min<std::size_t>(1, text.size())) + "}";
   text.resize((text.size() + header_alignment - 1) / header_alignment * header_alignment, ' ');
   return text;
 }

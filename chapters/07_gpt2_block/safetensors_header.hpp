@@ -47,6 +47,7 @@ SafetensorsHeader parse_header(std::string_view json, std::uint64_t data_bytes,
                                const std::string& file);
 
 /// The header as it stands in a file, padding included.
+/// @throws std::invalid_argument when two tensors have one name, or one has the metadata's
 std::string header_text(const SafetensorsHeader& header);
 
 /// "(65, 128)"
