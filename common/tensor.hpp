@@ -35,14 +35,7 @@
 #endif
 
 #include "common/memory.hpp"
-
-/// The number that everything is computed in: float, as GPT-2 is; double where a check needs more
-/// digits.
-#ifdef ATTENTION_DOUBLE
-using Real = double;
-#else
-using Real = float;
-#endif
+#include "common/real.hpp"
 
 using Vector = xt::xtensor<Real, 1, xt::layout_type::row_major, TensorAllocator<Real>>;
 using Matrix = xt::xtensor<Real, 2, xt::layout_type::row_major, TensorAllocator<Real>>;

@@ -14,42 +14,6 @@
 
 namespace {
 
-/// One character of a text: where it starts, and which it is.
-struct Character {
-  std::size_t offset;
-  std::size_t length;  // in bytes
-  utf8proc_int32_t code;
-};
-
-Character character_at(std::string_view text, std::size_t offset,
-                       const std::string& name = "the text") {
-  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + offset;
-  utf8proc_int32_t code = 0;
-  const auto left = static_cast<utf8proc_ssize_t>(text.size() - offset);
-  const utf8proc_ssize_t length = utf8proc_iterate(bytes, left, &code);
-  if (length < 1) {
-    throw std::invalid_argument(fmt::format("{} is not UTF-8: byte {} is 0x{:02X}", name, offset,
-                                            static_cast<unsigned char>(text[offset])));
-  }
-  return {offset, static_cast<std::size_t>(length), code};
-}
-
-bool is_space(utf8proc_int32_t code) {
-  const utf8proc_category_t category = utf8proc_category(code);
-  return (code >= 0x09 && code <= 0x0D) || code == 0x85 || category == UTF8PROC_CATEGORY_ZS ||
-         category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
-}
-
-/// Control characters could drive the reader's terminal, and neither they nor the noncharacters may
-/// stand in XML.
-void require_printable(const Character& c, const std::string& name) {
-  const bool noncharacter = (c.code & 0xFFFE) == 0xFFFE;
-  if (utf8proc_category(c.code) == UTF8PROC_CATEGORY_CC || noncharacter) {
-    throw std::invalid_argument(fmt::format("{} has the control character U+{:04X} at byte {}",
-                                            name, static_cast<unsigned>(c.code), c.offset));
-  }
-}
-
 std::string composed(const std::string& word) {
   const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(word.c_str());
   const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> result(utf8proc_NFC(bytes),
@@ -117,7 +81,7 @@ void for_each_sign(std::string_view text, Visit visit) {
   utf8proc_int32_t state = 0;
   utf8proc_int32_t before = 0;
   for (std::size_t at = 0; at < text.size();) {
-    const Character c = character_at(text, at);
+    const Character c = character_at(text, at, "the text");
     if (at > 0 && utf8proc_grapheme_break_stateful(before, c.code, &state)) {
       visit(text.substr(begin, at - begin), columns);
       begin = at;
@@ -135,6 +99,36 @@ void for_each_sign(std::string_view text, Visit visit) {
 
 }  // namespace
 
+Character character_at(std::string_view text, std::size_t offset, const std::string& name) {
+  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + offset;
+  std::int32_t code = 0;
+  const auto left = static_cast<utf8proc_ssize_t>(text.size() - offset);
+  const utf8proc_ssize_t length = utf8proc_iterate(bytes, left, &code);
+  if (length < 1) {
+    throw std::invalid_argument(fmt::format("{} is not UTF-8: byte {} is 0x{:02X}", name, offset,
+                                            static_cast<unsigned char>(text[offset])));
+  }
+  return {offset, static_cast<std::size_t>(length), code};
+}
+
+bool is_space(std::int32_t code) {
+  const utf8proc_category_t category = utf8proc_category(code);
+  return (code >= 0x09 && code <= 0x0D) || code == 0x85 || category == UTF8PROC_CATEGORY_ZS ||
+         category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
+}
+
+bool is_printable(std::int32_t code) {
+  const bool noncharacter = (code & 0xFFFE) == 0xFFFE;
+  return utf8proc_category(code) != UTF8PROC_CATEGORY_CC && !noncharacter;
+}
+
+void require_text(const Character& c, const std::string& name) {
+  if (!is_space(c.code) && !is_printable(c.code)) {
+    throw std::invalid_argument(fmt::format("{} has the control character U+{:04X} at byte {}",
+                                            name, static_cast<unsigned>(c.code), c.offset));
+  }
+}
+
 std::vector<std::string> split_words(std::string_view text, const std::string& name) {
   std::vector<std::string> words;
   std::string word;
@@ -144,10 +138,10 @@ std::vector<std::string> split_words(std::string_view text, const std::string& n
   };
   for (std::size_t at = 0; at < text.size();) {
     const Character c = character_at(text, at, name);
+    require_text(c, name);
     if (is_space(c.code)) {
       finish();
     } else {
-      require_printable(c, name);
       word += text.substr(at, c.length);
     }
     at += c.length;
