@@ -322,15 +322,13 @@ TEST_CASE("a layer as wide as its input stacks to any height", "[A22]") {
 }
 
 TEST_CASE("the order of the words counts because each place has a vector", "[A1]") {
-  Example e = usual_example();
-  e.B = 1;
-  e.tokens = {1, 2, 2, 3};
-  e.targets = {0, 0, 0, 0};
+  Example e = random_example({7, 5, 1, 3, 6, 1, 4, false, 306});
+  e.tokens = {1, 2, 4, 3};
   Example swapped = e;
-  swapped.tokens = {2, 1, 2, 3};
+  swapped.tokens = {2, 1, 4, 3};
   CHECK_FALSE(same(rows_of(e.pass().logits, 3, 1), rows_of(swapped.pass().logits, 3, 1)));
   for (Example* example : {&e, &swapped}) example->model.position_embedding.fill(0);
-  INFO("without places a token reads the same set of words before it");
+  INFO("without places one layer reads the same set of words before a token");
   CHECK_THAT(rows_of(e.pass().logits, 3, 1), equals(rows_of(swapped.pass().logits, 3, 1)));
 }
 
@@ -381,7 +379,7 @@ TEST_CASE("GPT-2 begins with matrices from N(0 0.02) and a calmer residual strea
     INFO("the deviation is " << spread.deviation << ", it should be about " << wanted);
     CHECK(spread.deviation > 0.88 * wanted);
     CHECK(spread.deviation < 1.12 * wanted);
-    CHECK(std::abs(spread.mean) < 0.15 * wanted);
+    CHECK(std::abs(spread.mean) < 0.25 * wanted);
   }
   CHECK_FALSE(identical(model.blocks[0].attention.W_query, model.blocks[0].attention.W_key));
   CHECK_FALSE(identical(model.blocks[0].attention.W_query, model.blocks[1].attention.W_query));
