@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
 #include <new>
@@ -21,6 +22,8 @@ namespace {
 
 constexpr std::size_t cache_line = 64;
 constexpr std::size_t large_page = std::size_t{2} << 20;
+
+std::atomic<std::size_t> given_out = 0;
 
 /// Lets the C library keep what is freed for the next matrix, where it would give it back to the
 /// system and ask anew.
@@ -44,11 +47,16 @@ void* allocate_tensor(std::size_t bytes) {
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   void* memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
   if (memory == nullptr) throw std::bad_alloc();
+  given_out.fetch_add(bytes, std::memory_order_relaxed);
 #ifdef MADV_HUGEPAGE
   if (bytes >= large_page)
     madvise(memory, rounded, MADV_HUGEPAGE);  // a wish: failing changes nothing
 #endif
   return memory;
+}
+
+std::size_t allocated_bytes() noexcept {
+  return given_out.load(std::memory_order_relaxed);
 }
 
 void free_tensor(void* memory) noexcept {

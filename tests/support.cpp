@@ -9,6 +9,12 @@
 #include <ostream>
 #include <stdexcept>
 
+#if __has_include(<xtensor/io/xnpy.hpp>)
+#include <xtensor/io/xnpy.hpp>
+#else
+#include <xtensor/xnpy.hpp>
+#endif
+
 namespace {
 
 constexpr std::size_t largest_printed = 8;  // a side; larger matrices are shown by their shape
@@ -65,8 +71,10 @@ bool MatrixMatcher::match(const Matrix& got) const {
 std::string MatrixMatcher::explain(const Matrix& got) const {
   std::string text;
   for (const Mistake& mistake : mistakes_) {
-    if (text.empty() && same(got, mistake.result) && !same(mistake.result, expected_)) {
+    const Matrix result = mistake.result();
+    if (same(got, result) && !same(result, expected_)) {
       text = "\n  This looks like: " + mistake.name + ".";
+      break;
     }
   }
   if (got.shape() != expected_.shape()) {
@@ -200,4 +208,9 @@ const Matrix& Golden::operator[](const std::string& name) const {
     if (key == name) return matrix;
   }
   throw std::out_of_range("the golden file has no " + name);
+}
+
+std::vector<double> golden_numbers(const std::string& path) {
+  const auto numbers = xt::load_npy<double>(std::string(GOLDEN_FOLDER) + "/" + path + ".npy");
+  return {numbers.begin(), numbers.end()};
 }

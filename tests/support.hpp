@@ -3,6 +3,7 @@
 /// @brief What the tests of all chapters share: how matrices are compared and failures explained.
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,11 @@ class MatrixMatcher : public MatcherBase<Matrix> {
 
   /// Names a mistake by the matrix that it gives.
   MatrixMatcher& unless(std::string mistake, Matrix wrong) {
+    return unless(std::move(mistake), [wrong = std::move(wrong)] { return wrong; });
+  }
+
+  /// The same, for a matrix that takes time: it is computed when something is wrong.
+  MatrixMatcher& unless(std::string mistake, std::function<Matrix()> wrong) {
     mistakes_.push_back({std::move(mistake), std::move(wrong)});
     return *this;
   }
@@ -40,7 +46,7 @@ class MatrixMatcher : public MatcherBase<Matrix> {
  private:
   struct Mistake {
     std::string name;
-    Matrix result;
+    std::function<Matrix()> result;
   };
   std::string explain(const Matrix& got) const;
 
@@ -114,3 +120,6 @@ class Golden {
  private:
   std::vector<std::pair<std::string, Matrix>> matrices_;
 };
+
+/// The numbers of tests/golden/PATH.npy, row after row, whatever shape they have there.
+std::vector<double> golden_numbers(const std::string& path);

@@ -89,15 +89,23 @@ double Trainer::step(const Batch& batch) {
     throw std::invalid_argument(fmt::format("step: {} sequences, but the trainer was made for {}",
                                             batch.B, work_->settings.batch));
   }
-  const double loss = add_up_gradients(batch);
-  if (!std::isfinite(loss) || !std::isfinite(work_->norm)) {
-    throw std::runtime_error(
-        fmt::format("In step {} the loss is {} and the norm of the gradients {}: training has "
-                    "diverged, and a smaller learning rate may help.",
-                    steps + 1, loss, work_->norm));
+  try {
+    const double loss = add_up_gradients(batch);
+    require_finite(loss);
+    update_weights();
+    return loss;
+  } catch (...) {
+    forget_gradients();
+    throw;
   }
-  update_weights();
-  return loss;
+}
+
+void Trainer::require_finite(double loss) const {
+  if (std::isfinite(loss) && std::isfinite(work_->norm)) return;
+  throw std::runtime_error(
+      fmt::format("In step {} the loss is {} and the norm of the gradients {}: training has "
+                  "diverged, and a smaller learning rate may help.",
+                  steps + 1, loss, work_->norm));
 }
 
 double Trainer::add_up_gradients(const Batch& batch) {
@@ -150,4 +158,12 @@ void Trainer::update_weights() {
                           work.in_model[piece.parameter].is_matrix());
     std::fill(gradient.begin(), gradient.end(), Real{0});
   });
+}
+
+void Trainer::forget_gradients() {
+  for (const std::vector<Parameter>& gradient : work_->in_gradients) {
+    for (const Parameter& tensor : gradient) {
+      std::fill(tensor.numbers.begin(), tensor.numbers.end(), Real{0});
+    }
+  }
 }

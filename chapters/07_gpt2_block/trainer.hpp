@@ -34,8 +34,8 @@ class Trainer {
 
   /// One step of AdamW.
   /// @return the mean loss over the batch before the step
-  /// @throws std::runtime_error when the loss or the gradient is not finite; the weights are then
-  /// as they were
+  /// @throws std::runtime_error when the loss or the gradient is not finite. After that, and after
+  /// any other exception, all is as it was before the step
   double step(const Batch& batch);
 
   /// The gradients' norm in the last step, before clipping.
@@ -52,7 +52,9 @@ class Trainer {
  private:
   double add_up_gradients(const Batch& batch);
   void run_shard(const Batch& batch, std::size_t shard, std::size_t thread);
+  void require_finite(double loss) const;
   void update_weights();
+  void forget_gradients();
 
   struct Work;
   std::unique_ptr<Work> work_;

@@ -1,0 +1,98 @@
+#pragma once
+/// @file
+/// @brief Models with random numbers in every tensor, and what the tests of chapter 07 ask of them.
+
+#include <functional>
+#include <ostream>
+
+#include "07_reference.hpp"
+#include "model.hpp"
+#include "support.hpp"
+
+/// Sizes that all differ, so that nothing fits by chance, and a seed for the numbers.
+struct ModelSizes {
+  std::size_t symbols, context, layers, heads, width;
+  std::size_t B, T;
+  bool separate_head;
+  std::uint64_t seed;
+};
+
+std::ostream& operator<<(std::ostream& out, const ModelSizes& s);
+
+/// Two layers and a tied head; one layer and a head of its own; one token alone, in five heads.
+const std::vector<ModelSizes>& model_sizes();
+
+struct Example {
+  GPT2 model;
+  std::size_t B, T;
+  std::vector<int> tokens;
+  std::vector<int> targets;
+
+  ModelPass pass(const Dropout& dropout = {}) const;
+  slow::Shape shape() const { return {T, model.config.heads, model.config.layers}; }
+};
+
+/// Biases that are not zero, gains that are not one, weights that keep numbers about 1.
+Example random_example(const ModelSizes& s);
+
+/// Draws numbers for all tensors of a model.
+void fill_at_random(GPT2& model, Generator& generator);
+
+std::vector<int> random_tokens(std::size_t n, std::size_t symbols, std::uint64_t seed);
+
+/// One number as a matrix, so that a failure can be explained.
+Matrix number(double x);
+
+/// (n), as a matrix of one row.
+Matrix as_row(ConstRow numbers);
+Matrix rows_of(const Matrix& m, std::size_t first, std::size_t height);
+
+/// The numbers of a model, or its gradients, by name.
+slow::Weights weights_of(const GPT2& model);
+slow::Matrices tensors_of(const GPT2& model);
+
+/// What dropout did in a pass.
+slow::Factors factors_of(const ModelPass& pass);
+
+/// What a version gives for each way to compute; as it stands, the right one.
+using ResultOf = std::function<Matrix(const slow::Way&)>;
+
+/// The gradients of a computation in all of its inputs, for each way; the right ones are computed
+/// once.
+class Gradients {
+ public:
+  using Of = std::function<slow::Matrices(const slow::Way&)>;
+  explicit Gradients(Of of) : of_(std::move(of)), right_(of_({})) {}
+
+  const slow::Matrices& right() const { return right_; }
+  /// Those in one of the inputs.
+  ResultOf operator[](const std::string& name) const;
+
+ private:
+  Of of_;
+  slow::Matrices right_;
+};
+
+/// Names the mistakes that change what is computed.
+MatrixMatcher is_computed_by(const ResultOf& result);
+
+/// A gradient, which may be wrong in ways of its own: forgotten, of the wrong sign or size, or
+/// the gradient of another computation.
+MatrixMatcher is_the_gradient(const ResultOf& result);
+
+/// The same where `before` was there already: gradients are added up.
+MatrixMatcher adds_the_gradient(const Matrix& before, const ResultOf& result);
+
+/// A gradient measured, not derived: each number is moved a little up and a little down, and
+/// `result` says what comes of it.
+/// @return (1, n)
+Matrix measured_gradient(Row numbers, const std::function<double()>& result);
+
+/// How far a gradient is from the measured one, as a share of their size.
+double relative_error(ConstRow gradient, const Matrix& measured);
+
+/// What that share may be: rounding is all that is left in double, and shows in float.
+constexpr double most_relative_error = sizeof(Real) == 8 ? 1e-6 : 2e-2;
+
+/// Σ g ⊙ y, the number whose gradient in y is g.
+double weighted_sum(const Matrix& y, const Matrix& g);
