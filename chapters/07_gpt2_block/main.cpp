@@ -192,7 +192,7 @@ void show_gradient(const Options& options, Report& report) {
   cross_entropy_backward(pass.logits, targets, 1);
   model.backward(gradient, pass.logits, pass, tokens);
   Real& weight = model.blocks[1].feed_forward.b_down(3);
-  const Real step = static_cast<Real>(0.05);
+  const Real step = static_cast<Real>(0.002);
   const Real before = weight;
   weight = before + step;
   const double above = loss();
