@@ -69,8 +69,8 @@ inline Matrix causal_mask(std::size_t T) {
 //! [mask]
 
 //! [softmax]
-/// Turns a row of scores into shares, in place: positive, and 1 in sum. A score of −∞ gets exactly
-/// 0; a row that has no other scores gets zeros alone.
+/// Turns a row of scores into shares, in place: positive, and 1 in sum. A score of −∞ gets 0; a
+/// row that has no other scores gets zeros alone.
 inline void softmax(Row scores) {
   const Real largest = std::max(largest_of(scores), std::numeric_limits<Real>::lowest());
   for (Real& score : scores) score -= largest;
@@ -190,6 +190,7 @@ inline void attend_backward(const MatrixSpan& grad_queries, const MatrixSpan& gr
 /// Attention with several heads: each reads the whole input through columns of its own, and W_out
 /// mixes them.
 struct Attention {
+  //! [parameters]
   Matrix W_query;  ///< (width, n_heads · head_dim)
   Matrix W_key;    ///< (width, n_heads · head_dim)
   Matrix W_value;  ///< (width, n_heads · head_dim)
@@ -207,6 +208,7 @@ struct Attention {
     for (Matrix* W : {&W_query, &W_key, &W_value, &W_out}) *W = xt::zeros<Real>({width, width});
     for (Vector* b : {&b_query, &b_key, &b_value, &b_out}) *b = xt::zeros<Real>({width});
   }
+  //! [parameters]
 
   //! [forward]
   /// Each sequence of the batch asks itself.

@@ -125,13 +125,13 @@ int train_command(int argc, char** argv) {
                   1e30);
   line.add_number("--dropout", dropout, "The share that is dropped while training", 0, 1);
   line.add_seed(settings.seed);
-  add_threads(line, settings.threads);
   line.add_count("--every", settings.every,
                  "Steps between two looks at the validation loss, with a saving each", 1, most);
   line.add_path("--out", out, "Where the model is kept, as Hugging Face's library reads it",
                 "FOLDER");
   line.add_flag("--resume", goes_on,
                 "Go on with the model in the folder, with the settings it was begun with");
+  add_threads(line, settings.threads);
   return line.run(argc, argv, [&] {
     settings.data = data;
     settings.out = out;

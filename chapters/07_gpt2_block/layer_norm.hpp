@@ -69,6 +69,7 @@ struct LayerNorm {
     for (std::size_t i = 0; i < grad_output.shape(0); ++i) {
       const ConstRow g = row(grad_output, i);
       const ConstRow normalized = row(pass.normalized, i);
+      //! [layer_norm_row_backward]
       for (std::size_t j = 0; j < width; ++j) {
         grad_a[j] += g[j] * normalized[j];
         grad_b[j] += g[j];
@@ -81,6 +82,7 @@ struct LayerNorm {
       for (std::size_t j = 0; j < width; ++j) {
         grad_i[j] += inverse * (s[j] - mean - along * normalized[j]);
       }
+      //! [layer_norm_row_backward]
     }
   }
   //! [layer_norm_backward]

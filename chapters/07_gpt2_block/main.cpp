@@ -1,7 +1,7 @@
 /// @file
-/// @brief The walk of chapter 07: a block step by step, what it costs to stack twelve, and then a
-/// small GPT-2 that learns to write. With `train`, `sample` or `evaluate` as its first argument the
-/// program does that instead.
+/// @brief The walk of chapter 07: a block step by step, what it costs to stack twelve, and how it
+/// learns; then, if asked for, a small GPT-2 that learns to write. With `train`, `sample` or
+/// `evaluate` as its first argument the program does that instead.
 
 #include <algorithm>
 #include <thread>
@@ -21,7 +21,7 @@ namespace {
 struct Choices {
   std::size_t width = 4;
   std::size_t heads = 2;
-  std::size_t steps = 1000;
+  std::size_t steps = 0;
 };
 
 /// A block with weights as the chapters before have drawn them: large enough to see what they do.
@@ -121,7 +121,7 @@ void show_gelu(Report& report) {
   report.matrix({"table", "", {}, {"x", "GELU", "with erf", "ReLU"}, 5}, table);
 }
 
-/// What the last token can change, in a block as it is and in one whose attention says nothing.
+/// What the first token can change, in a block as it is and in one whose attention says nothing.
 void show_who_moves_whom(const Sequence& input, const Block& block, Report& report) {
   report.section("moves", "Only attention carries anything from token to token");
   const std::size_t T = input.X.shape(0);
@@ -162,16 +162,20 @@ void show_loss(Report& report) {
   const Matrix logits = {{2, 1, -1}, {0, 0, 0}, {-1, 1, 2}};
   Matrix shares = logits;
   const Labels symbols = {"a", "b", "c"};
+  const Labels guesses = {"guess 1", "guess 2", "guess 3"};
   const double loss = cross_entropy(shares, targets);
-  report.matrix({"logits", "three guesses", {}, symbols, 1}, logits);
-  report.matrix({"shares", "their softmax", {}, symbols}, shares);
-  report.say("The symbol that comes is a, each time. The losses are -log of its shares:");
+  report.matrix({"logits", "three guesses at the next symbol", guesses, symbols, 1}, logits);
+  report.matrix({"shares", "their softmax", guesses, symbols}, shares);
+  report.say("The symbol that comes is a, each time.");
   Matrix losses(Matrix::shape_type{3, 1});
   for (std::size_t i = 0; i < 3; ++i) losses(i, 0) = -std::log(shares(i, 0));
-  report.matrix({"losses", "", {}, {"loss"}}, losses);
+  report.matrix({"losses", "-ln of the share of a", guesses, {"loss"}}, losses);
   report.number("mean", loss, 4, "their mean");
   cross_entropy_backward(shares, targets, 1);
-  report.matrix({"gradient", "in the logits: (shares - target) / 3", {}, symbols}, shares);
+  report.matrix({"gradient", "in the logits", guesses, symbols}, shares);
+  Matrix better = logits - 3 * shares;
+  report.matrix({"better", "logits - 3 gradient", guesses, symbols}, better);
+  report.number("mean_of_better", cross_entropy(better, targets), 4, "their mean loss");
 }
 
 /// The loss of a small model as one of its weights changes, and what `backward` says about it.
@@ -188,7 +192,7 @@ void show_gradient(const Options& options, Report& report) {
     return cross_entropy(pass.logits, targets);
   };
   GPT2 gradient = zeros_like(model);
-  report.number("loss", loss(), 6, fmt::format("at the beginning; ln 5 is {:.6f}", std::log(5.0)));
+  report.number("loss", loss(), 4, fmt::format("at the beginning; ln 5 is {:.4f}", std::log(5.0)));
   cross_entropy_backward(pass.logits, targets, 1);
   model.backward(gradient, pass.logits, pass, tokens);
   Real& weight = model.blocks[1].feed_forward.b_down(3);
@@ -202,11 +206,15 @@ void show_gradient(const Options& options, Report& report) {
                 "the slope in one bias, by backward");
   report.number("by_trying", (above - below) / (2 * static_cast<double>(step)), 4,
                 "the same, from the loss a little above and a little below");
+  const Attention& slopes = gradient.blocks[1].attention;
+  report.check("b_key_is_idle",
+               largest_of(xt::abs(slopes.b_key)) < largest_of(xt::abs(slopes.b_query)) / 1000,
+               "the gradient of b_key is 0 but for rounding, and that of b_query is not");
 }
 
 /// What the first steps of AdamW do to a weight of 0, for gradients of very different sizes.
 void show_adamw(Report& report) {
-  report.section("adamw", "AdamW's steps do not depend on the size of the gradient");
+  report.section("adamw", "Three steps of AdamW, for gradients of very different sizes");
   Matrix table(Matrix::shape_type{3, 4});
   const std::vector<Real> sizes = {static_cast<Real>(0.001), 1, 1000};
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -220,7 +228,20 @@ void show_adamw(Report& report) {
       table(i, step) = weight(0);
     }
   }
-  report.matrix({"weights", "", {}, {"gradient", "step 1", "step 2", "step 3"}}, table);
+  report.matrix({"weights", "", {}, {"gradient", "step 1", "step 2", "step 3"}, 3}, table);
+}
+
+void show_schedule(Report& report) {
+  report.section("schedule", "The learning rate over 2,000 steps");
+  const Schedule schedule;
+  const std::vector<std::size_t> steps = {0, 50, 100, 1050, 1999};
+  Labels names;
+  Matrix rates(Matrix::shape_type{steps.size(), 1});
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    names.push_back(fmt::format("step {}", grouped(steps[i] + 1)));
+    rates(i, 0) = static_cast<Real>(schedule(steps[i]));
+  }
+  report.matrix({"rates", "", names, {"rate"}, 5}, rates);
 }
 
 void require_room(const Sequence& input, const Choices& choices) {
@@ -240,12 +261,13 @@ void walk(const Options& options, const Choices& choices, Report& report) {
   show_norm(input, pass, report);
   show_attention(input, pass, report);
   show_feed_forward(input, pass, report);
-  show_who_moves_whom(first_tokens(input, 16), block, report);
   show_gelu(report);
+  show_who_moves_whom(first_tokens(input, 16), block, report);
   show_sizes(report);
   show_loss(report);
   show_gradient(options, report);
   show_adamw(report);
+  show_schedule(report);
   report.panel("X", input.X, input.tokens, numbered("x", choices.width));
   report.panel("norm_1(X)", pass.norm_1.output, input.tokens, numbered("n", choices.width));
   report.panel("X + attention", pass.middle, input.tokens, numbered("o", choices.width));
@@ -279,8 +301,7 @@ int run_walk(int argc, char** argv) {
   command.add_count("--width", choices.width, "Numbers in a token's vector", 1, 1024);
   command.add_count("--heads", choices.heads, "Number of heads", 1, 64);
   command.add_count("--steps", choices.steps,
-                    "Steps of training after the walk, none with --json; 0: the walk alone", 0,
-                    1000000);
+                    "Steps of training after the walk, but none with --json", 0, 1000000);
   const int code = command.run(argc, argv, [&](const Options& options, Report& report) {
     walk(options, choices, report);
     seed = options.seed;
