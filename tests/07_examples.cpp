@@ -12,10 +12,6 @@ Matrix matrix_of(const Parameter& parameter) {
   return m;
 }
 
-Matrix times(const Matrix& m, double factor) {
-  return Matrix(m * static_cast<Real>(factor));
-}
-
 double size_of(ConstRow numbers) {
   double sum = 0;
   for (const Real x : numbers) sum += static_cast<double>(x) * static_cast<double>(x);
@@ -71,6 +67,12 @@ Example random_example(const ModelSizes& s) {
   fill_at_random(model, generator);
   return {model, s.B, s.T, random_tokens(s.B * s.T, s.symbols, s.seed),
           random_tokens(s.B * s.T, s.symbols, s.seed + 1)};
+}
+
+Matrix times(const Matrix& m, double factor) {
+  Matrix product = m;
+  for (Real& x : product) x *= static_cast<Real>(factor);
+  return product;
 }
 
 Matrix number(double x) {
@@ -145,14 +147,14 @@ MatrixMatcher is_the_gradient(const ResultOf& result) {
 
 MatrixMatcher adds_the_gradient(const Matrix& before, const ResultOf& result) {
   const auto added = [before, result](const slow::Way& way) {
-    return Matrix(before + result(way));
+    return reference::sum(before, result(way));
   };
   const Matrix right = result({});
   MatrixMatcher matcher = is_the_gradient(added);
   matcher.unless("the gradient overwrites what was there; it must be added to it", right);
   matcher.unless("no gradient arrives here", before);
-  matcher.unless("the gradient has the wrong sign", Matrix(before - right));
-  matcher.unless("the gradient is added twice", Matrix(before + right + right));
+  matcher.unless("the gradient has the wrong sign", reference::sum(before, times(right, -1)));
+  matcher.unless("the gradient is added twice", reference::sum(before, times(right, 2)));
   return matcher;
 }
 

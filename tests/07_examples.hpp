@@ -7,6 +7,7 @@
 
 #include "07_reference.hpp"
 #include "model.hpp"
+#include "reference.hpp"
 #include "support.hpp"
 
 /// Sizes that all differ, so that nothing fits by chance, and a seed for the numbers.
@@ -39,6 +40,8 @@ Example random_example(const ModelSizes& s);
 void fill_at_random(GPT2& model, Generator& generator);
 
 std::vector<int> random_tokens(std::size_t n, std::size_t symbols, std::uint64_t seed);
+
+Matrix times(const Matrix& m, double factor);
 
 /// One number as a matrix, so that a failure can be explained.
 Matrix number(double x);
