@@ -75,16 +75,6 @@ Matrix times(const Matrix& m, double factor) {
   return product;
 }
 
-Matrix number(double x) {
-  return Matrix(Matrix::shape_type{1, 1}, static_cast<Real>(x));
-}
-
-Matrix as_row(ConstRow numbers) {
-  Matrix m(Matrix::shape_type{1, numbers.size()}, 0);
-  std::copy(numbers.begin(), numbers.end(), m.begin());
-  return m;
-}
-
 Matrix rows_of(const Matrix& m, std::size_t first, std::size_t height) {
   Matrix rows(Matrix::shape_type{height, m.shape(1)}, 0);
   std::copy_n(row(m, first).begin(), rows.size(), rows.begin());

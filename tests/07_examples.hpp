@@ -42,12 +42,6 @@ void fill_at_random(GPT2& model, Generator& generator);
 std::vector<int> random_tokens(std::size_t n, std::size_t symbols, std::uint64_t seed);
 
 Matrix times(const Matrix& m, double factor);
-
-/// One number as a matrix, so that a failure can be explained.
-Matrix number(double x);
-
-/// (n), as a matrix of one row.
-Matrix as_row(ConstRow numbers);
 Matrix rows_of(const Matrix& m, std::size_t first, std::size_t height);
 
 /// The numbers of a model, or its gradients, by name.
