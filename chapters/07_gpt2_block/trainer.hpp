@@ -26,6 +26,7 @@ struct TrainingSettings {
 /// The number of shards depends on the batch alone. So any number of threads gives the same bits.
 class Trainer {
  public:
+  /// @throws std::invalid_argument when there are no sequences in a step, or no threads
   Trainer(GPT2 model, const TrainingSettings& settings);
   ~Trainer();
 
