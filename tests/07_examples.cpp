@@ -12,10 +12,6 @@ Matrix matrix_of(const Parameter& parameter) {
   return m;
 }
 
-Matrix times(const Matrix& m, double factor) {
-  return Matrix(m * static_cast<Real>(factor));
-}
-
 double size_of(ConstRow numbers) {
   double sum = 0;
   for (const Real x : numbers) sum += static_cast<double>(x) * static_cast<double>(x);
@@ -73,14 +69,10 @@ Example random_example(const ModelSizes& s) {
           random_tokens(s.B * s.T, s.symbols, s.seed + 1)};
 }
 
-Matrix number(double x) {
-  return Matrix(Matrix::shape_type{1, 1}, static_cast<Real>(x));
-}
-
-Matrix as_row(ConstRow numbers) {
-  Matrix m(Matrix::shape_type{1, numbers.size()}, 0);
-  std::copy(numbers.begin(), numbers.end(), m.begin());
-  return m;
+Matrix times(const Matrix& m, double factor) {
+  Matrix product = m;
+  for (Real& x : product) x *= static_cast<Real>(factor);
+  return product;
 }
 
 Matrix rows_of(const Matrix& m, std::size_t first, std::size_t height) {
@@ -145,14 +137,14 @@ MatrixMatcher is_the_gradient(const ResultOf& result) {
 
 MatrixMatcher adds_the_gradient(const Matrix& before, const ResultOf& result) {
   const auto added = [before, result](const slow::Way& way) {
-    return Matrix(before + result(way));
+    return reference::sum(before, result(way));
   };
   const Matrix right = result({});
   MatrixMatcher matcher = is_the_gradient(added);
   matcher.unless("the gradient overwrites what was there; it must be added to it", right);
   matcher.unless("no gradient arrives here", before);
-  matcher.unless("the gradient has the wrong sign", Matrix(before - right));
-  matcher.unless("the gradient is added twice", Matrix(before + right + right));
+  matcher.unless("the gradient has the wrong sign", reference::sum(before, times(right, -1)));
+  matcher.unless("the gradient is added twice", reference::sum(before, times(right, 2)));
   return matcher;
 }
 

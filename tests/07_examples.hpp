@@ -7,6 +7,7 @@
 
 #include "07_reference.hpp"
 #include "model.hpp"
+#include "reference.hpp"
 #include "support.hpp"
 
 /// Sizes that all differ, so that nothing fits by chance, and a seed for the numbers.
@@ -40,11 +41,7 @@ void fill_at_random(GPT2& model, Generator& generator);
 
 std::vector<int> random_tokens(std::size_t n, std::size_t symbols, std::uint64_t seed);
 
-/// One number as a matrix, so that a failure can be explained.
-Matrix number(double x);
-
-/// (n), as a matrix of one row.
-Matrix as_row(ConstRow numbers);
+Matrix times(const Matrix& m, double factor);
 Matrix rows_of(const Matrix& m, std::size_t first, std::size_t height);
 
 /// The numbers of a model, or its gradients, by name.

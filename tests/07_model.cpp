@@ -67,8 +67,8 @@ Matrix position_gradient_of_sequence(const Example& e, std::size_t b) {
   const auto end = first + static_cast<std::ptrdiff_t>(e.T);
   alone.tokens.assign(e.tokens.begin() + first, e.tokens.begin() + end);
   alone.targets.assign(e.targets.begin() + first, e.targets.begin() + end);
-  return Matrix(slow_gradients(alone, way).at("position_embedding") /
-                static_cast<Real>(e.tokens.size()));
+  return times(slow_gradients(alone, way).at("position_embedding"),
+               1 / static_cast<double>(e.tokens.size()));
 }
 
 void check_gradients(const GPT2& gradient, const Example& e, const slow::Factors& factors = {}) {
@@ -232,9 +232,32 @@ TEST_CASE("the gradients of a second batch are added to those of the first") {
   const slow::Matrices once = tensors_of(gradients_of(e));
   for (const auto& [name, sum] : tensors_of(twice)) {
     INFO("the gradient of " << name);
-    CHECK_THAT(sum, equals(Matrix(once.at(name) + once.at(name)))
+    CHECK_THAT(sum, equals(times(once.at(name), 2))
                         .unless("the gradient overwrites what was there; it must be added to it",
                                 once.at(name)));
+  }
+}
+
+TEST_CASE("a model's pass that was used before gives the bits of a fresh one") {
+  const Example e = usual_example();
+  const auto back = [&e](ModelPass& pass) {
+    e.model.forward(pass, e.tokens);
+    cross_entropy(pass.logits, e.targets);
+    cross_entropy_backward(pass.logits, e.targets, 1);
+    GPT2 gradient = zeros_like(e.model);
+    e.model.backward(gradient, pass.logits, pass, e.tokens);
+    return tensors_of(gradient);
+  };
+  ModelPass fresh(e.model.config, e.B, e.T);
+  const slow::Matrices once = back(fresh);
+  ModelPass used(e.model.config, e.B, e.T);
+  Generator generator(307);
+  const Dropout dropout{Real(0.5), &generator};
+  e.model.forward(used, random_tokens(e.tokens.size(), 7, 308), dropout);
+  used.grad.fill(1);
+  for (const auto& [name, gradient] : back(used)) {
+    INFO("the gradient of " << name << ": something is left in the buffers from the pass before");
+    CHECK(identical(gradient, once.at(name)));
   }
 }
 
@@ -248,7 +271,7 @@ TEST_CASE("a tied embedding learns as input and as head and a separate head as h
   const Matrix& as_input = of_separate.at("token_embedding");
   const Matrix& as_head = of_separate.at("head");
   CHECK_THAT(of_tied.at("token_embedding"),
-             equals(Matrix(as_input + as_head))
+             equals(reference::sum(as_input, as_head))
                  .unless("the token embedding learns nothing as the head", as_input)
                  .unless("the token embedding learns only as the head", as_head));
   CHECK_FALSE(same(as_head, Matrix(as_head.shape(), 0)));

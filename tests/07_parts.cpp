@@ -26,14 +26,6 @@ Vector random_vector(std::size_t size, std::uint64_t seed) {
   return v;
 }
 
-Matrix times(const Matrix& m, double factor) {
-  return Matrix(m * static_cast<Real>(factor));
-}
-
-Matrix transposed(const Matrix& m) {
-  return Matrix(xt::transpose(m));
-}
-
 // --- a linear layer ------------------------------------------------------------------------------
 
 struct LinearExample {
@@ -159,19 +151,18 @@ TEST_CASE("a linear layer is x W plus b for each row") {
   const Matrix without_bias = slow::values(slow::linear(Table(e.x), Table(e.W), Table(1, 3)));
   CHECK_THAT(y, equals(right)
                     .unless("the bias is forgotten", without_bias)
-                    .unless("the result is added to what was there", Matrix(before + right))
+                    .unless("the result is added to what was there", reference::sum(before, right))
                     .unless("the product is added to what was there, without the bias",
-                            Matrix(before + without_bias)));
+                            reference::sum(before, without_bias)));
   Matrix square = random_matrix(5, 4, 6);
   const Matrix W = random_matrix(4, 4, 7);
   const Vector zeros(Vector::shape_type{4}, 0);
   linear(square, e.x, W, zeros);
-  CHECK_THAT(
-      square,
-      equals(slow::values(slow::linear(Table(e.x), Table(W), Table(1, 4))))
-          .unless("W is used transposed",
-                  slow::values(slow::linear(Table(e.x), Table(transposed(W)), Table(1, 4)))));
-  CHECK(throws_saying([&] { linear(y, e.x, transposed(e.W), e.b); }, "(3, 4)"));
+  CHECK_THAT(square, equals(slow::values(slow::linear(Table(e.x), Table(W), Table(1, 4))))
+                         .unless("W is used transposed",
+                                 slow::values(slow::linear(
+                                     Table(e.x), Table(reference::transposed(W)), Table(1, 4)))));
+  CHECK(throws_saying([&] { linear(y, e.x, reference::transposed(e.W), e.b); }, "(3, 4)"));
 }
 
 TEST_CASE("the gradients of a linear layer are sums over all rows and are added to") {
@@ -189,15 +180,15 @@ TEST_CASE("the gradients of a linear layer are sums over all rows and are added 
     INFO("the gradient of W");
     CHECK_THAT(grad_W, adds_the_gradient(W_before, [&](const Way&) { return e.gradient_of("W"); })
                            .unless("the mean over the rows stands where their sum should",
-                                   Matrix(W_before + e.gradient_of("W") / Real(5))));
+                                   reference::sum(W_before, times(e.gradient_of("W"), 0.2))));
   }
   INFO("the gradient of b");
   CHECK_THAT(as_row(row(grad_b)),
              adds_the_gradient(b_before, [&](const Way&) { return of_b; })
-                 .unless("only the last row counts for the bias", Matrix(b_before + last))
-                 .unless("only the first row counts for the bias", Matrix(b_before + first))
+                 .unless("only the last row counts for the bias", reference::sum(b_before, last))
+                 .unless("only the first row counts for the bias", reference::sum(b_before, first))
                  .unless("the mean over the rows stands where their sum should",
-                         Matrix(b_before + of_b / Real(5))));
+                         reference::sum(b_before, times(of_b, 0.2))));
 }
 
 TEST_CASE("layer norm brings each row to mean 0 and variance 1 and then to gain and bias") {
@@ -258,7 +249,7 @@ TEST_CASE("the gradient of layer norm goes through mean and variance and gain") 
     CHECK_THAT(as_row(row(gradient.gain)),
                adds_the_gradient(gain_before, of("gain"))
                    .unless("the gain learns from the output, not from the normalised numbers",
-                           Matrix(gain_before + by_output)));
+                           reference::sum(gain_before, by_output)));
   }
   INFO("the gradient of the bias");
   CHECK_THAT(as_row(row(gradient.bias)), adds_the_gradient(bias_before, of("bias")));

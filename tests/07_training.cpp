@@ -94,6 +94,9 @@ std::vector<OptimizerMistake> wrong_optimizers(const slow::Optimizer& right) {
   add("the gradients are not clipped", [](slow::Optimizer& o) { o.clip = 1e9; });
   add("the step is clipped, not the gradient", [](slow::Optimizer& o) { o.clip_after = true; });
   add("β1 and β2 are swapped", [](slow::Optimizer& o) { std::swap(o.beta_1, o.beta_2); });
+  add("the decay is added to the gradient, and so scaled by Adam (this is Adam, not AdamW)",
+      [](slow::Optimizer& o) { o.decay_in_gradient = true; });
+  add("ε stands under the root", [](slow::Optimizer& o) { o.epsilon_under_root = true; });
   add("there is no ε", [](slow::Optimizer& o) { o.epsilon = 0; });
   return all;
 }
@@ -491,7 +494,7 @@ TEST_CASE("a training step of any batch is one of AdamW on the mean loss") {
           .unless("the loss is summed, not averaged", number(loss * tokens)));
   double squares = 0;
   for (const auto& [name, g] : slow_gradients(weights_of(e.model), e.model.config, first)) {
-    squares += static_cast<double>(xt::sum(g * g)());
+    squares += weighted_sum(g, g);
   }
   const double norm = std::sqrt(squares);
   CHECK_THAT(number(trainer.gradient_norm()),

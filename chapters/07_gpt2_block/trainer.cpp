@@ -63,6 +63,11 @@ Trainer::Trainer(GPT2 start, const TrainingSettings& settings)
       mean(zeros_like(model)),
       square(zeros_like(model)),
       work_(std::make_unique<Work>()) {
+  if (settings.batch == 0 || settings.threads == 0) {
+    throw std::invalid_argument(
+        fmt::format("training needs at least one of both: {} sequences, {} threads", settings.batch,
+                    settings.threads));
+  }
   Work& work = *work_;
   work.settings = settings;
   const std::size_t shards = shards_of(settings.batch);

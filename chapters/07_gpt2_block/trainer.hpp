@@ -36,6 +36,7 @@ double trainer_bytes(const Config& config, std::size_t T, const TrainingSettings
 /// The number of shards depends on the batch alone. So any number of threads gives the same bits.
 class Trainer {
  public:
+  /// @throws std::invalid_argument when there are no sequences in a step, or no threads
   Trainer(GPT2 model, const TrainingSettings& settings);
   ~Trainer();
 
