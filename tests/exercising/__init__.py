@@ -1,0 +1,19 @@
+"""The tests as exercises: what tests/exercise is made of.
+
+Read the modules in this order:
+
+- trouble    what ends the command with a sentence
+- processes  running other programs: with a time limit, and so that they can be stopped
+- holes      what a reader writes again; how a copy is blanked and filled
+- book       the chapters, their files and their holes
+- copies     the reader's folder: copies of the chapters, and backups
+- progress   what the reader has done, in a file in that folder
+- trees      building a chapter's tests, and running them
+- compiler   what the compiler complains about, in few lines
+- results    what Catch2 says, as XML
+- sanitizers what their reports mean
+- verdict    what a try came to, in the reader's words
+- screen     the terminal: its width, its colours
+- watching   trying again after every save
+- command    the command line
+"""
