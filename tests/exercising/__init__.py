@@ -16,4 +16,5 @@ Read the modules in this order:
 - screen     the terminal: its width, its colours
 - watching   trying again after every save
 - command    the command line
+- workers    many tries side by side, for tests/try_mistakes and tests/try_exercises
 """

@@ -271,7 +271,7 @@ class Exercise:
         for hole in new:
             self.say(f"{hole.name}, line {self.copies.line(chapter, hole)}: {hole.belongs}", indent=2)
         verdict = self.quietly(lambda: self.judge.judge(chapter, self.screen.note))
-        if verdict.kind not in ("empty", "passed"):
+        if verdict.kind == "broken":
             self.screen.show(*verdict.lines)
             return 1
         self.next("watch", "leave it open, and edit in another window")

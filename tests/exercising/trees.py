@@ -12,7 +12,7 @@ import fcntl
 import os
 import shutil
 from pathlib import Path
-from typing import Callable, Iterator, Sequence
+from typing import Callable, Iterator, Optional, Sequence
 
 from exercising import holes, processes, results
 from exercising.book import Chapter
@@ -28,8 +28,8 @@ SLOWER = 10  # with the sanitizers
 class Tree:
     """A build folder whose tests read the chapters in another folder."""
 
-    def __init__(self, root: Path, name: str, preset: str, chapters: Path):
-        self.root, self.preset, self.chapters = root, preset, chapters
+    def __init__(self, root: Path, name: str, preset: str, chapters: Path, jobs: Optional[int] = None):
+        self.root, self.preset, self.chapters, self.jobs = root, preset, chapters, jobs or processors()
         self.folder = root / "build" / name
 
     @property
@@ -51,7 +51,7 @@ class Tree:
             raise Trouble(f"CMake could not configure {self.folder.relative_to(self.root)}:\n{done.output}{done.errors}".rstrip())
 
     def build(self, chapter: str, stop: Callable[[], bool] = never) -> Finished:
-        return run(["cmake", "--build", self.folder, "--target", f"test_{chapter}", "--parallel", str(processors())], stop=stop)
+        return run(["cmake", "--build", self.folder, "--target", f"test_{chapter}", "--parallel", str(self.jobs)], stop=stop)
 
     def test(self, chapter: str, limit: float = TIME_LIMIT, stop: Callable[[], bool] = never) -> tuple[results.Results, Finished]:
         program = self.folder / "tests" / f"test_{chapter}"

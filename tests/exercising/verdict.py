@@ -87,7 +87,7 @@ class Judge:
         if results.interrupted or not results.complete or (done.code and not results.failing):
             return self._crashed(results, done)
         if results.failing:
-            verdict = self._failed(chapter, results)
+            verdict = self._failed(results)
             verdict.lines += self._warned(built)
             return verdict
         return self._passed(chapter, results, empty)
@@ -124,27 +124,9 @@ class Judge:
         return Verdict("crashed", [Line(f"The tests crashed: {ending(results, done)}.", "bad"), *during(results)],
                        [Line(done.errors, wrap=False)])
 
-    def _failed(self, chapter: Chapter, results: Results) -> Verdict:
-        failing = sorted(results.failing, key=ran_into_a_hole)
-        first = failing[0]
-        failure = most_telling(first)
-        lines = [Line(f"✗ {first.name}", "bad"), *(Line(line.text, line.style, 2, line.wrap) for line in told(failure)),
-                 Line(f"{self.name(Path(failure.file))}:{failure.line}", "faint", indent=2)]
-        lines += other_guess(first, failing)
-        lines += [Line(), Line(f"{counted(len(results.passing), 'test passes', 'tests pass')}, {len(failing)} "
-                               f"{'fails' if len(failing) == 1 else 'fail'}.")]
-        lines += [Line(f"✗ {test.name}", "faint", indent=2) for test in failing[1:OTHERS + 1]]
-        if len(failing) > OTHERS + 1:
-            lines.append(Line(f"and {len(failing) - OTHERS - 1} more, which --verbose shows", "faint", indent=2))
-        return Verdict("failed", lines, [line for test in failing for line in self._everything(test)])
-
-    def _everything(self, test: Test) -> list[Line]:
-        lines = [Line(), Line(test.name, "name")]
-        for failure in test.failures:
-            lines.append(Line(f"{self.name(Path(failure.file))}:{failure.line}", "faint", indent=2))
-            texts = [failure.original, failure.expanded, failure.message, *failure.infos]
-            lines += [Line(text, indent=4, wrap=False) for text in texts if text]
-        return lines
+    def _failed(self, results: Results) -> Verdict:
+        details = [line for test in results.failing for line in everything(test, self.name)]
+        return Verdict("failed", summary(results, self.name), details)
 
     def _warned(self, built: Finished) -> list[Line]:
         warning = compiler.first_warning(built.output, self.copies.folder)
@@ -202,13 +184,43 @@ class Judge:
 # --- a failure in words ------------------------------------------------------------------------
 
 
+def summary(results: Results, name: Callable[[Path], str]) -> list[Line]:
+    """The first failing test with all that helps, and the names of a few others."""
+    failing = sorted(results.failing, key=ran_into_a_hole)
+    first, others = failing[0], failing[1:]
+    failure = most_telling(first)
+    lines = [Line(f"✗ {first.name}", "bad"), *(Line(line.text, line.style, 2, line.wrap) for line in told(failure)),
+             Line(f"{name(Path(failure.file))}:{failure.line}", "faint", indent=2), *other_guesses(first, others), Line(),
+             Line(f"{counted(len(results.passing), 'test passes', 'tests pass')}, {counted(len(failing), 'fails', 'fail')}.")]
+    lines += [Line(f"✗ {test.name}", "faint", indent=2) for test in others[:OTHERS]]
+    if len(others) > OTHERS:
+        lines.append(Line(f"and {len(others) - OTHERS} more, which --verbose shows", "faint", indent=2))
+    return lines
+
+
+def everything(test: Test, name: Callable[[Path], str]) -> list[Line]:
+    lines = [Line(), Line(test.name, "name")]
+    for failure in test.failures:
+        lines.append(Line(f"{name(Path(failure.file))}:{failure.line}", "faint", indent=2))
+        texts = [failure.original, failure.expanded, failure.message, *failure.infos]
+        lines += [Line(text, indent=4, wrap=False) for text in texts if text]
+    return lines
+
+
 def ran_into_a_hole(test: Test) -> bool:
     return any(STILL_EMPTY in failure.message for failure in test.failures)
 
 
+def guess(failure: Failure) -> str:
+    """What the failure takes the mistake for; empty when it has no name for it."""
+    return next((line.strip() for line in failure.expanded.splitlines() if line.strip().startswith(LOOKS_LIKE)), "")
+
+
 def most_telling(test: Test) -> Failure:
-    """The first failure that names a mistake, or else the first."""
-    return next((failure for failure in test.failures if LOOKS_LIKE in failure.expanded), test.failures[0])
+    """The first failure with the guess that most failures of the test share (small sizes mislead), or else the first."""
+    guesses = [guess(failure) for failure in test.failures if guess(failure)]
+    best = max(guesses, key=guesses.count) if guesses else ""
+    return next(failure for failure in test.failures if guess(failure) == best)
 
 
 def told(failure: Failure) -> list[Line]:
@@ -230,15 +242,15 @@ def checked(failure: Failure) -> list[Line]:
     return lines
 
 
-def other_guess(shown: Test, failing: list[Test]) -> list[Line]:
-    """What another test takes the mistake for, where the one that is shown has no name for it."""
-    if LOOKS_LIKE in most_telling(shown).expanded:
-        return []
-    for test in failing:
-        named = [line for line in told(most_telling(test)) if line.text.startswith(LOOKS_LIKE)]
-        if named:
-            return [Line(f"Another test says more: {test.name}.", indent=2), *(Line(line.text, "name", 2) for line in named)]
-    return []
+def other_guesses(shown: Test, others: list[Test]) -> list[Line]:
+    """What other tests take the mistake for, where they have another name for it."""
+    seen, lines = {guess(most_telling(shown))}, []
+    for test in others:
+        named = guess(most_telling(test))
+        if named and named not in seen and len(seen) <= OTHERS:
+            lines += [Line(f"And “{test.name}” says:", indent=2), Line(named, "name", 4)]
+        seen.add(named)
+    return lines
 
 
 def during(results: Results) -> list[Line]:
