@@ -181,15 +181,12 @@ struct Attention {
                     const Dropout& dropout = {}) const {
     require_finite(asking, "asking");
     require_finite(answering, "answering");
-    //! [projected]
     const Matrix queries = matmul(asking, W_query);    // (T_q, n_heads · head_dim)
     const Matrix keys = matmul(answering, W_key);      // (T_k, n_heads · head_dim)
     const Matrix values = matmul(answering, W_value);  // (T_k, d_out)
     require_divisible(values.shape(1), "columns", n_heads, "heads");
-    //! [projected]
     HeadsPass pass;
     pass.context = Matrix(Matrix::shape_type{asking.shape(0), values.shape(1)});
-    //! [side by side]
     for (std::size_t h = 0; h < n_heads; ++h) {
       pass.heads.push_back(attend(head_columns(queries, h, n_heads), head_columns(keys, h, n_heads),
                                   head_columns(values, h, n_heads), mask, scale, dropout));
@@ -197,10 +194,7 @@ struct Attention {
       xt::view(pass.context, xt::all(), xt::range(h * width, (h + 1) * width)) =
           pass.heads[h].context;
     }
-    //! [side by side]
-    //! [mixed]
     pass.output = matmul(pass.context, W_out);  // (T_q, d_out)
-    //! [mixed]
     return pass;
   }
   //! [forward]
