@@ -44,7 +44,8 @@ class Tree:
         shutil.rmtree(self.folder / "CMakeFiles", ignore_errors=True)
         (self.folder / "CMakeCache.txt").unlink(missing_ok=True)
         self.folder.mkdir(parents=True, exist_ok=True)
-        command = ["cmake", "--preset", self.preset, "-B", self.folder, f"-DATTENTION_CHAPTERS={self.chapters}"]
+        command = ["cmake", "--preset", self.preset, "-B", self.folder, f"-DATTENTION_CHAPTERS={self.chapters}",
+                   "-DATTENTION_LIST_TESTS=OFF"]
         done = run(command, cwd=self.root, stop=stop)
         if done.code:
             (self.folder / "build.ninja").unlink(missing_ok=True)
