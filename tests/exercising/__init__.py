@@ -12,9 +12,13 @@ Read the modules in this order:
 - compiler   what the compiler complains about, in few lines
 - results    what Catch2 says, as XML
 - sanitizers what their reports mean
-- verdict    what a try came to, in the reader's words
 - screen     the terminal: its width, its colours
-- watching   trying again after every save
+- verdict    what a failing test says, in the reader's words
+- judge      tries a copy, and finds the words for what comes of it
+- desk       what every command has at hand
+- beginning  the commands that make copies: start, reset, goto
+- trying     the commands that try them: check, watch
+- showing    the commands that only show something: list, hint, solution, diff
 - command    the command line
 - workers    many tries side by side, for tests/try_mistakes and tests/try_exercises
 """

@@ -40,8 +40,8 @@ class Chapter:
         for hole in self.holes:
             if hole.number == number:
                 return hole
-        last = self.holes[-1].number
-        raise Trouble(f"There is no exercise {number}; those of chapter {self.number} are {self.holes[0].number} to {last}.")
+        first, last = self.holes[0].number, self.holes[-1].number
+        raise Trouble(f"There is no exercise {number}; those of chapter {self.number} are {first} to {last}.")
 
 
 class Book:
@@ -49,7 +49,8 @@ class Book:
 
     def __init__(self, root: Path):
         self.root = root
-        self.chapters = [self._chapter(path) for path in sorted((root / "tests" / "exercises").glob("[0-9][0-9]_*.txt"))]
+        lists = sorted((root / "tests" / "exercises").glob("[0-9][0-9]_*.txt"))
+        self.chapters = [self._chapter(path) for path in lists]
 
     def _chapter(self, path: Path) -> Chapter:
         folder = self.root / "chapters" / path.stem
@@ -73,4 +74,5 @@ class Book:
                 return chapter, [chapter.hole(f"{chapter.number}.{int(number[2])}")]
             if last == chapter.name or (last.isdecimal() and int(last) == chapter.number):
                 return chapter, list(chapter.holes)
-        raise Trouble(f"There are no exercises for {word}; there are {' '.join(chapter.name for chapter in self.chapters)}.")
+        names = " ".join(chapter.name for chapter in self.chapters)
+        raise Trouble(f"There are no exercises for {word}; there are {names}.")

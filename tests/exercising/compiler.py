@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
-MESSAGE = re.compile(r"(?P<path>[^\s:][^:]*):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<kind>fatal error|error|warning|note): (?P<text>.*)")
+MESSAGE = re.compile(r"(?P<path>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)? "
+                     r"(?P<kind>fatal error|error|warning|note): (?P<text>.*)")
 NINJA = re.compile(r"\[\d+/\d+\] |ninja: |FAILED: ")
 SHOWN = 2  # lines of source after a message: the line itself, and what points into it
 
@@ -37,7 +38,7 @@ def complaints(output: str) -> list[Complaint]:
 
 
 def first_error(output: str, folder: Path) -> Optional[Complaint]:
-    """The first error in a file of the folder; else a place there that a later error comes from; else the first of all."""
+    """The first error in a file of the folder; else a place there that an error comes from; else the first of all."""
     found = complaints(output)
     errors = [complaint for complaint in found if complaint.is_error]
     ours = [complaint for complaint in errors if folder in complaint.path.parents]
@@ -45,12 +46,12 @@ def first_error(output: str, folder: Path) -> Optional[Complaint]:
 
 
 def caused_here(found: list[Complaint], folder: Path) -> list[Complaint]:
-    """An error deep in a template, told at the reader's line that asked for the template (clang++ says so in a note)."""
+    """An error deep in a template, told at the reader's line that asked for it, which clang++ says in a note."""
     error = None
     for complaint in found:
         if complaint.is_error:
             error = complaint
-        elif error and complaint.kind == "note" and folder in complaint.path.parents and "requested here" in complaint.text:
+        elif error and folder in complaint.path.parents and "requested here" in complaint.text:
             return [Complaint(complaint.path, complaint.line, "error", error.text, complaint.source)]
     return []
 
@@ -74,6 +75,5 @@ def without_ninja(output: str) -> str:
 
 def linker_error(output: str) -> str:
     """What a linker, or ninja itself, says in a line; empty when it is neither."""
-    lines = [line for line in output.splitlines() if re.search(r"undefined (reference|symbol)|multiple definition|duplicate symbol"
-                                                               r"|ninja: error|No space left", line)]
-    return lines[0].strip() if lines else ""
+    telling = r"undefined (reference|symbol)|multiple definition|duplicate symbol|ninja: error|No space left"
+    return next((line.strip() for line in output.splitlines() if re.search(telling, line)), "")

@@ -92,7 +92,8 @@ def read_line(hole: Hole, line: str, place: str) -> None:
     elif key == "lines" and value:
         read_place(hole, value, place)
     else:
-        raise Rotten(f"{place}: neither [number title], lines:, file:, belongs:, names:, hint: nor passes:: {line.strip()}")
+        raise Rotten(f"{place}: neither [number title], lines:, file:, belongs:, names:, hint: nor passes:, "
+                     f"but {line.strip()}")
 
 
 def read_place(hole: Hole, value: str, place: str) -> None:
@@ -149,7 +150,8 @@ def body_span(hole: Hole, lines: list[str], begin: int, end: int) -> range:
             last = closing_brace(lines, first, end, indent_of(lines[start]))
             if last is not None:
                 return range(first, last + is_constructor(lines, first))
-    raise Rotten(f"{hole.place}: {hole.number}: {hole.chapter}/{hole.file} has no function {hole.function} in [{hole.regions[0]}]")
+    raise Rotten(f"{hole.place}: {hole.number}: {hole.chapter}/{hole.file} has no function {hole.function} "
+                 f"in [{hole.regions[0]}]")
 
 
 def after_parameters(lines: list[str], start: int, end: int) -> int:
@@ -253,7 +255,8 @@ def filled(hole: Hole, text: str, book_text: str, name: str = "") -> str:
         return text
     new = book_lines(hole, book_text)
     if is_constructor(new, 0):
-        if lines[found.start - 1].strip() != "{" or lines[found.stop:][:1] != [lines[found.start - 1].replace("{", "}")]:
+        opening, closing = lines[found.start - 1], lines[found.stop:][:1]
+        if opening.strip() != "{" or closing != [opening.replace("{", "}")]:
             return text
         found = range(found.start - 1, found.stop + 1)
     if name:

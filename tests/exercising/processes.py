@@ -30,8 +30,8 @@ def never() -> bool:
     return False
 
 
-def run(command: Sequence, cwd: Optional[Path] = None, limit: Optional[float] = None, environment: Optional[dict] = None,
-        stop: Callable[[], bool] = never) -> Finished:
+def run(command: Sequence, cwd: Optional[Path] = None, limit: Optional[float] = None,
+        environment: Optional[dict] = None, stop: Callable[[], bool] = never) -> Finished:
     """Runs a program to its end. Throws Stopped when stop() says so; at the limit the program is told to end."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process = subprocess.Popen([str(word) for word in command], cwd=cwd, env=environment, stdin=subprocess.DEVNULL,

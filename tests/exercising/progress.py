@@ -32,13 +32,14 @@ class Progress:
             return
         try:
             data = json.loads(read(self.path))
-            if not isinstance(data, dict) or not all(isinstance(value, dict) for value in data.get("holes", {}).values()):
+            if not is_progress(data):
                 raise ValueError("it is no table of exercises")
             self._data = data
         except ValueError as error:
             broken = self.path.with_suffix(".broken")
             self.path.replace(broken)
-            self.notice = f"{self.path.name} cannot be read ({error}); it is now {broken.name}, and progress begins anew."
+            self.notice = (f"{self.path.name} cannot be read ({error}); it is now {broken.name}, "
+                           "and progress begins anew.")
 
     @contextlib.contextmanager
     def change(self) -> Iterator[None]:
@@ -110,4 +111,13 @@ class Progress:
     def changed_files(self, chapter: Chapter) -> list[str]:
         """Files of the chapter that the book has changed since the reader's copy was made."""
         versions = self._data.get("book", {}).get(chapter.name, {})
-        return [file for file in chapter.files if file in versions and versions[file] != fingerprint(chapter.text(file))]
+        return [file for file in chapter.files
+                if file in versions and versions[file] != fingerprint(chapter.text(file))]
+
+
+def is_progress(data: Any) -> bool:
+    """Whether it has the shape of what is written here: an editor may have been at it."""
+    tables = ("holes", "book")
+    if not isinstance(data, dict) or not all(isinstance(data.get(name, {}), dict) for name in tables):
+        return False
+    return all(isinstance(entry, dict) for name in tables for entry in data.get(name, {}).values())

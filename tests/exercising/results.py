@@ -104,7 +104,8 @@ class Reader:
 
 def failure(element: Xml.Element, infos: list[str]) -> Failure:
     cause = next((child for child in element if child.tag in FAILURES), None)
-    outer = Failure(element.tag if cause is None else cause.tag, element.get("filename", ""), number(element), infos=infos)
+    kind = element.tag if cause is None else cause.tag
+    outer = Failure(kind, element.get("filename", ""), number(element), infos=infos)
     outer.original = text(element.find("Original"))
     if cause is not None:
         outer.message = text(cause)

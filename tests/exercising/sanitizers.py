@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Optional
 
 MEANINGS = {
-    "heap-buffer-overflow": "something is read or written beyond the end of a matrix or a vector: is an index too large?",
+    "heap-buffer-overflow": "something is read or written beyond the end of a matrix or vector: is an index too large?",
     "stack-buffer-overflow": "something is read or written beyond the end of a local array: is an index too large?",
     "global-buffer-overflow": "something is read or written beyond the end of an array: is an index too large?",
     "heap-use-after-free": "something is used that no longer exists: does a view or a reference outlive its matrix?",
     "stack-use-after-scope": "a local variable is used after its block has ended: is an expression kept in `auto`?",
-    "stack-use-after-return": "a local variable is used after its function has returned: is an expression returned as `auto`?",
+    "stack-use-after-return": "a local variable is used after its function has returned: is it returned as `auto`?",
     "stack-overflow": "functions call each other without an end",
     "alloc-dealloc-mismatch": "memory is given back in another way than it was taken",
     "attempting double-free": "memory is given back twice",

@@ -42,10 +42,13 @@ class Screen:
     def _set(self, line: Line) -> list[str]:
         width = self.width - line.indent
         if not line.wrap:
-            rows = [row if not self.is_terminal or len(row) <= width else row[:width - 1] + "…" for row in line.text.split("\n")]
+            rows = [self._cut(row, width) for row in line.text.split("\n")]
         else:
             rows = [row for part in line.text.split("\n") for row in wrapped(part, width)]
         return [" " * line.indent + self._coloured(row, line.style) if row else "" for row in rows]
+
+    def _cut(self, row: str, width: int) -> str:
+        return row if not self.is_terminal or len(row) <= width else row[:width - 1] + "…"
 
     def _coloured(self, text: str, style: str) -> str:
         return f"\033[{COLOURS[style]}m{text}\033[0m" if self.coloured and style else text

@@ -34,8 +34,9 @@ class Tree:
 
     @property
     def is_ready(self) -> bool:
-        cache = self.folder / "CMakeCache.txt"
-        return (self.folder / "build.ninja").is_file() and f"CMAKE_HOME_DIRECTORY:INTERNAL={self.root}\n" in cache.read_text()
+        """Whether it is configured, and for this clone: it may have been moved or copied."""
+        cache, here = self.folder / "CMakeCache.txt", f"CMAKE_HOME_DIRECTORY:INTERNAL={self.root}\n"
+        return (self.folder / "build.ninja").is_file() and cache.is_file() and here in cache.read_text()
 
     def configure(self, stop: Callable[[], bool] = never) -> None:
         """Only when it has not been done, or the clone has been moved. Throws Trouble when CMake refuses."""
@@ -49,14 +50,19 @@ class Tree:
         done = run(command, cwd=self.root, stop=stop)
         if done.code:
             (self.folder / "build.ninja").unlink(missing_ok=True)
-            raise Trouble(f"CMake could not configure {self.folder.relative_to(self.root)}:\n{done.output}{done.errors}".rstrip())
+            said = f"{done.output}{done.errors}".rstrip()
+            raise Trouble(f"CMake could not configure {self.folder.relative_to(self.root)}:\n{said}")
 
     def build(self, chapter: str, stop: Callable[[], bool] = never) -> Finished:
-        return run(["cmake", "--build", self.folder, "--target", f"test_{chapter}", "--parallel", str(self.jobs)], stop=stop)
+        command = ["cmake", "--build", self.folder, "--target", f"test_{chapter}", "--parallel", str(self.jobs)]
+        return run(command, stop=stop)
 
-    def test(self, chapter: str, limit: float = TIME_LIMIT, stop: Callable[[], bool] = never) -> tuple[results.Results, Finished]:
+    def test(self, chapter: str, limit: float = TIME_LIMIT,
+             stop: Callable[[], bool] = never) -> tuple[results.Results, Finished]:
+        """At the limit the program is told to end, so that Catch2 can say where it was."""
         program = self.folder / "tests" / f"test_{chapter}"
-        environment = dict(os.environ, ASAN_OPTIONS="detect_leaks=0", UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1")
+        options = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
+        environment = {**os.environ, **options}
         done = run([program, "--order", "decl", "--reporter", "xml"], limit=limit, environment=environment, stop=stop)
         return results.read(done.output), done
 
@@ -87,8 +93,9 @@ class Workshop:
         for file in chapter.files:
             source, target = self.copies.path(chapter, file), self.quick.chapters / chapter.name / file
             text = self.copies.text(chapter, file)
-            for hole in sorted((hole for hole in fill if hole.file == file), key=lambda hole: hole.number, reverse=True):
-                text = holes.filled(hole, text, chapter.text(file), str(source))
+            for hole in fill:
+                if hole.file == file:
+                    text = holes.filled(hole, text, chapter.text(file), str(source))
             text = f'#line 1 "{source}"\n{text}'
             if not target.is_file() or target.read_text(encoding="utf-8", errors="surrogateescape") != text:
                 write(target, text)

@@ -32,7 +32,8 @@ class Bench(Tree):
     """A tree with copies of all chapters, one of which at a time is changed."""
 
     def __init__(self, root: Path, number: int):
-        super().__init__(root, f"{FOLDER}/{number}", "debug", root / "build" / FOLDER / str(number) / "chapters", jobs=1)
+        name = f"{FOLDER}/{number}"
+        super().__init__(root, name, "debug", root / "build" / name / "chapters", jobs=1)
 
     def prepare(self) -> Bench:
         copy_chapters(self.root / "chapters", self.chapters)
