@@ -1,0 +1,115 @@
+"""The pages of the book: what they are called, and the order in which they are read."""
+
+from __future__ import annotations
+
+import functools
+import html
+import re
+from pathlib import Path
+from typing import Iterator, Optional
+
+from weaving.book import Book, Chapter
+from weaving.links import destination
+from weaving.page import Page
+
+FOLDERS = ("chapters", "common", "tests", "docs")
+FRONT = "index.html"
+MAP = "map.html"
+NOT_SHOWN = {".svg", ".png", ".pyc", ".json"}
+
+
+def chapter_page(chapter: Chapter) -> str:
+    return f"{namespace_of(chapter)}.html"
+
+
+def diff_page(chapter: Chapter) -> str:
+    return f"changes_{chapter.label}.html"
+
+
+def interface_page(chapter: Chapter) -> str:
+    """Doxygen's page of a namespace; it writes two underscores for one."""
+    return f"namespacechapter__{chapter.label}.html"
+
+
+def namespace_of(chapter: Chapter) -> str:
+    """Also what the text's own anchors begin with while Doxygen has them."""
+    return f"chapter_{chapter.label}"
+
+
+def source_page(name: str) -> str:
+    """The page of a file or folder, by its path from the repository's root."""
+    return f"{name.replace('/', '-')}.html" if name != "." else "files.html"
+
+
+def chapter_of(book: Book, path: Path) -> Optional[Chapter]:
+    """The chapter in whose folder a file is."""
+    for chapter in book.chapters:
+        if chapter.folder in path.parents:
+            return chapter
+    return None
+
+
+def page_of(book: Book, path: Path) -> str:
+    """Where the book shows a file or folder of the repository."""
+    if path == book.root / "README.md":
+        return FRONT
+    chapter = chapter_of(book, path)
+    if chapter and path == chapter.readme:
+        return chapter_page(chapter)
+    return source_page(book.name(path))
+
+
+def address_of(book: Book, here: Path, target: str) -> str:
+    """A link of a README, as the book's page has it."""
+    path, _, anchor = target.partition("#")
+    if not path:
+        return target
+    page = page_of(book, destination(book, here, path))
+    return f"{page}#{anchor}" if anchor else page
+
+
+def picture_name(book: Book, path: Path) -> str:
+    """A picture's name in the book, where the pictures of all chapters lie in one folder."""
+    chapter = chapter_of(book, path)
+    return f"figures/{chapter.label if chapter else 'book'}-{path.name}"
+
+
+@functools.lru_cache(maxsize=None)
+def readme(book: Book, path: Path) -> Page:
+    chapter = chapter_of(book, path)
+    return Page(book.name(path), book.read(path), chapter)
+
+
+def title_of(book: Book, chapter: Chapter) -> str:
+    """The first heading of a chapter's text."""
+    heading = re.search(r"^# +(.+?) *$", readme(book, chapter.readme).prose(), re.M)
+    return heading[1] if heading else chapter.folder.name
+
+
+def change_of(book: Book, chapter: Chapter) -> str:
+    """What the chapter changes, in its own words."""
+    marked = readme(book, chapter.readme).marked("changes")
+    return marked[0].text if marked else ""
+
+
+def files_shown(book: Book) -> Iterator[Path]:
+    """Every text file of the repository that has a page."""
+    for path in sorted(book.root.iterdir()):
+        if path.is_file() and not path.name.startswith(".") and path.suffix not in NOT_SHOWN:
+            yield path
+    for folder in FOLDERS:
+        yield from files_below(book.root / folder)
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.glob("*")):
+        if path.is_dir() and path.name != "__pycache__":
+            yield from files_below(path)
+        elif path.is_file() and not path.name.startswith(".") and path.suffix not in NOT_SHOWN:
+            yield path
+
+
+def link(address: str, text: str, current: Optional[str] = None) -> str:
+    """An anchor element; `current` is the page that it stands on."""
+    here = ' aria-current="page"' if address == current else ""
+    return f'<a href="{html.escape(address)}"{here}>{html.escape(text)}</a>'

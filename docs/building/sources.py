@@ -1,0 +1,53 @@
+"""A page for every file of the repository, with numbered lines that others can point to, and one for every folder."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+from typing import Iterator, NamedTuple
+
+from building import site
+from building.code import coloured
+from weaving.book import Book
+
+CPP = {".hpp", ".cpp", ".h"}
+
+
+class Shown(NamedTuple):
+    """A page that the book makes itself: its file name, title and contents."""
+
+    address: str
+    title: str
+    contents: str
+
+
+def file_page(book: Book, path: Path) -> Shown:
+    name = book.name(path)
+    language = "cpp" if path.suffix in CPP else "text"
+    lines = coloured(book.read(path).rstrip("\n"), language).split("\n")
+    numbered = "\n".join(f'<span class="line" id="L{number}">{line}</span>' for number, line in enumerate(lines, 1))
+    body = f'<p class="path">{above(book, path)}</p>\n<pre class="code {language} numbered"><code>{numbered}</code></pre>'
+    return Shown(site.source_page(name), path.name, body)
+
+
+def folder_pages(book: Book) -> Iterator[Shown]:
+    """The root first, then every folder that has files in it."""
+    files = list(site.files_shown(book))
+    folders = sorted({folder for path in files for folder in path.parents if book.root in (folder, *folder.parents)})
+    for folder in folders:
+        name = book.name(folder)
+        inside = [path for path in folders if path.parent == folder] + [path for path in files if path.parent == folder]
+        items = "\n".join(f"<li>{site.link(site.source_page(book.name(path)), name_in_list(path))}</li>" for path in inside)
+        body = f'<p class="path">{above(book, folder)}</p>\n<ul class="files">\n{items}\n</ul>'
+        yield Shown(site.source_page(name), "The files of the book" if name == "." else f"{folder.name}/", body)
+
+
+def name_in_list(path: Path) -> str:
+    return f"{path.name}/" if path.is_dir() else path.name
+
+
+def above(book: Book, path: Path) -> str:
+    """The folders that a file is in, as links."""
+    folders = [folder for folder in reversed(path.parents) if book.root in folder.parents]
+    links = [site.link("files.html", "Files")] + [site.link(site.source_page(book.name(folder)), folder.name) for folder in folders]
+    return " / ".join([*(links if path != book.root else []), html.escape(path.name if path != book.root else "")])
