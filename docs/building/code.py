@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import html
 import re
 from typing import Iterable, Iterator, NamedTuple, Optional
@@ -24,6 +25,7 @@ TOKEN = re.compile(
 )
 WORD = re.compile(r"\w+|\s+|[^\w\s]")
 SIMILAR = 0.5  # lines with less in common are two lines, not one that changed
+MOST_PAIRS = 3000  # beyond this many it is a new text, and no line is another's successor
 
 
 class Row(NamedTuple):
@@ -90,11 +92,43 @@ def rows_of(diff: str) -> Iterator[Optional[Row]]:
 
 
 def paired(old: list[str], new: list[str]) -> Iterator[Row]:
-    """Empties both lists into rows."""
-    for index in range(max(len(old), len(new))):
-        yield Row(*(lines[index] if index < len(lines) else None for lines in (old, new)))
+    """Empties both lists into rows: lines that are much alike stand side by side, in order, and others alone."""
+    left, right = 0, 0
+    for match in [*best_pairs(old, new), (len(old), len(new))]:
+        apart = max(match[0] - left, match[1] - right)
+        for index in range(apart):
+            yield Row(old[left + index] if left + index < match[0] else None,
+                      new[right + index] if right + index < match[1] else None)
+        if match[0] < len(old):
+            yield Row(old[match[0]], new[match[1]])
+        left, right = match[0] + 1, match[1] + 1
     old.clear()
     new.clear()
+
+
+def best_pairs(old: list[str], new: list[str]) -> list[tuple[int, int]]:
+    """Which line became which, so that all pairs together have most in common."""
+    if len(old) * len(new) > MOST_PAIRS:
+        return []
+    best: dict[tuple[int, int], tuple[float, list[tuple[int, int]]]] = {}
+
+    def from_here(i: int, j: int) -> tuple[float, list[tuple[int, int]]]:
+        return best.get((i, j), (0.0, []))
+
+    for i in reversed(range(len(old))):
+        for j in reversed(range(len(new))):
+            points, pairs = from_here(i + 1, j + 1)
+            alike = likeness(old[i], new[j])
+            both = (points + alike, [(i, j), *pairs]) if alike >= SIMILAR else (0.0, [])
+            best[i, j] = max(both, from_here(i + 1, j), from_here(i, j + 1), key=lambda found: found[0])
+    return from_here(0, 0)[1]
+
+
+@functools.lru_cache(maxsize=None)
+def likeness(old: str, new: str) -> float:
+    """0 for lines that have too little in common, 1 for the same line."""
+    compared = difflib.SequenceMatcher(None, WORD.findall(old), WORD.findall(new), autojunk=False)
+    return compared.ratio() if compared.quick_ratio() >= SIMILAR else 0
 
 
 def side(rows: Iterable[Optional[Row]], which: int, name: str) -> str:
@@ -123,10 +157,10 @@ def with_words(row: Row, which: int) -> str:
 def changed_spans(row: Row, which: int) -> list[tuple[int, int]]:
     if row.old is None or row.new is None:
         return []
+    if likeness(row.old, row.new) < SIMILAR:
+        return []
     old, new = WORD.findall(row.old), WORD.findall(row.new)
     compared = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    if compared.ratio() < SIMILAR:
-        return []
     words, spans = (old, new)[which], []
     for change in compared.get_opcodes():
         first, last = change[1:3] if which == 0 else change[3:5]

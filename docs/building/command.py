@@ -13,7 +13,6 @@ from typing import Iterator, Optional
 from building import checks, diffs, formulas, graphs, headers, pages, searching, site, sources, texts
 from building.pages import Compound, DoxygenPage, Frame
 from weaving.book import Book, Chapter, Mistake
-from weaving.budgets import changed_lines
 from weaving.programs import Programs
 
 THEME = "docs/theme"
@@ -112,10 +111,11 @@ class Made:
     """The pages of the book on their way from Doxygen to the finished folder."""
 
     def __init__(self, book: Book, programs: Programs, work: Path):
-        self._book, self._programs, self._work = book, programs, work
+        self._book, self._work = book, work
         self._written = pages.compounds(work / "doxygen.tag")
         self._formulas = formulas.Formulas(work / "formulas.json")
         self._frame = Frame(book, book.read(book.root / THEME / "page.html"))
+        self._sizes = sizes_of_changes(programs)
         self._words: list[searching.Entry] = []
 
     def write(self, folder: Path) -> None:
@@ -160,7 +160,7 @@ class Made:
         words = site.change_of(self._book, chapter)
         size = ""
         if self._book.previous(chapter):
-            added, removed = changed_lines(self._programs, chapter)
+            added, removed = self._sizes[chapter.label]
             size = f' <span class="size">+{added} −{removed} lines</span>'
         links = [(site.chapter_page(chapter), "The text"), *((page, name) for page, name in pages.companions(self._book, chapter))]
         here = site.diff_page(chapter) if kind == "changes" else site.chapter_page(chapter)
@@ -225,6 +225,12 @@ class Made:
         for name in ("book.css", "book.js"):
             shutil.copyfile(self._book.root / THEME / name, self._folder / name)
         write(self._folder / "katex.css", formulas.style_sheet())
+
+
+def sizes_of_changes(programs: Programs) -> dict[str, list[str]]:
+    """By chapter, how many lines of the mechanism were added and removed."""
+    printed = programs.command(["./chapters/diff", "--stat", "--machine"])
+    return {words[0]: words[1:] for words in map(str.split, printed.splitlines())}
 
 
 def title_of(compound: Compound, chapter: Optional[Chapter]) -> str:

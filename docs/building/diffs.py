@@ -37,8 +37,8 @@ def written(book: Book, chapter: Chapter) -> str:
     """The page as a README would be written."""
     earlier, name = book.previous(chapter), site.title_of(book, chapter)
     parts = [f"# {name}: what changes", "## The mechanism, hunk by hunk",
-             f"On the left is chapter {earlier.label}, on the right chapter {chapter.label}. The words are those of "
-             f"[the chapter's text]({chapter.readme.name}#the-diff)."]
+             f"A line marked − is chapter {earlier.label}'s, a line marked + is chapter {chapter.label}'s. The words are "
+             f"those of [the chapter's text]({chapter.readme.name}#the-diff)."]
     parts += [section(hunk) for hunk in hunks(book, chapter)]
     for file in files_to_compare(book, chapter):
         parts += [f"## {file}, all of it", fenced("diff", whole_file(book, chapter, file))]
@@ -88,5 +88,6 @@ def regions(book: Book, path: Path) -> Regions:
 
 def beside(diff: str) -> str:
     """Both forms: two columns where there is room, and one where there is not."""
-    columns = "".join(side(rows_of(diff), which, name) for which, name in enumerate(("before", "after")))
+    rows = list(rows_of(diff))
+    columns = "".join(side(rows, which, name) for which, name in enumerate(("before", "after")))
     return f'<div class="beside">{columns}</div><div class="below">{unified(diff)}</div>'

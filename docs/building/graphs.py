@@ -20,9 +20,9 @@ from weaving.page import Page
 
 FOLDER = "docs/graphs"
 MAP = f"{FOLDER}/map.dot"
-STYLE = ["-Tsvg", "-Gbgcolor=transparent", "-Gfontname=Helvetica", "-Nfontname=Helvetica", "-Efontname=Helvetica",
-         "-Nfontsize=12", "-Efontsize=11", "-Nshape=box", "-Nheight=0.3", "-Nmargin=0.12,0.06", "-Gnodesep=0.3",
-         "-Granksep=0.3", "-Earrowsize=0.6", "-Gpad=0.05"]
+STYLE = """graph [bgcolor=transparent fontname=Helvetica nodesep=0.3 ranksep=0.3 pad=0.05]
+           node [shape=box fontname=Helvetica fontsize=12 height=0.3 margin="0.12,0.06"]
+           edge [fontname=Helvetica fontsize=11 arrowsize=0.6]"""
 HREF = re.compile(r'\bhref\s*=\s*"([^"]*)"')
 CAPTION = re.compile(r'"([^"]+)"')
 ELEMENT = re.compile(r"<svg.*</svg>", re.S)
@@ -102,7 +102,8 @@ def listing_address(book: Book, chapter: Chapter, region: str) -> str:
 def draw(book: Book, path: Path, address: Callable[[str], str]) -> str:
     """The graph as an SVG element."""
     linked = HREF.sub(lambda match: f'href="{address(match[1])}"', book.read(path))
-    done = subprocess.run(["dot", *STYLE], input=linked, capture_output=True, text=True)
+    styled = linked.replace("digraph {", f"digraph {{ {' '.join(STYLE.split())}", 1)
+    done = subprocess.run(["dot", "-Tsvg"], input=styled, capture_output=True, text=True)
     if done.returncode:
         raise Mistake(f"{book.name(path)}: {' '.join(done.stderr.split())}")
     return for_a_page(ELEMENT.search(done.stdout)[0])
@@ -113,4 +114,4 @@ def for_a_page(svg: str) -> str:
     svg = re.sub(r"<!--.*?-->\n?|<title>.*?</title>\n?| xmlns(?::xlink)?=\"[^\"]*\"| xlink:title=\"[^\"]*\"", "", svg, flags=re.S)
     svg = re.sub(r' (?:fill|stroke)="(?!none)[^"]*"', "", svg).replace("xlink:href", "href")
     svg = re.sub(r' id="[^"]*"| font-family="[^"]*"', "", svg)
-    return svg.replace("<svg ", '<svg role="group" ', 1)
+    return re.sub(r'<svg width="([^"]+)" height="[^"]+"', r'<svg role="group" style="--natural: \1"', svg, count=1)

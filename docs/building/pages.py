@@ -121,7 +121,7 @@ def refined_interface(page: DoxygenPage) -> str:
     contents = page.contents.replace("<table", '<table role="presentation"').replace("<p >", "<p>")
     contents = re.sub(r'<a id="[^"]+" name="([^"]+)"></a>', r'<a id="\1"></a>', contents)
     contents = re.sub(r'<a name="([^"]+)" id="[^"]+"></a>', r'<a id="\1"></a>', contents)
-    contents = re.sub(r'<span class="permalink">.*?</span>', "", contents)
+    contents = re.sub(r'<span class="permalink">.*?</span>', "", contents).replace(">More...</a>", ">More</a>")
     return re.sub(r"<h1(.*?)</h1>", r"<h2\1</h2>", contents, flags=re.S)
 
 
@@ -187,7 +187,7 @@ class Frame:
     def _turn(self, address: str) -> str:
         before, after = neighbours(self._book, address)
         pieces = [f'<a class="{name}" rel="{name}" href="{page[0]}"><span>{words}</span>{html.escape(page[1])}</a>'
-                  for name, words, page in (("prev", "Back", before), ("next", "On", after)) if page]
+                  for name, words, page in (("prev", "Previous", before), ("next", "Next", after)) if page]
         return "\n".join(pieces)
 
 

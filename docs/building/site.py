@@ -15,7 +15,7 @@ from weaving.page import Page
 FOLDERS = ("chapters", "common", "tests", "docs")
 FRONT = "index.html"
 MAP = "map.html"
-NOT_SHOWN = {".svg", ".png", ".pyc", ".json"}
+NOT_SHOWN = {".css", ".html", ".js", ".json", ".md", ".png", ".py", ".svg"}  # pictures, texts, and the book's own tools
 
 
 def chapter_page(chapter: Chapter) -> str:
@@ -41,10 +41,11 @@ def source_page(name: str) -> str:
     return f"{name.replace('/', '-')}.html" if name != "." else "files.html"
 
 
+@functools.lru_cache(maxsize=None)
 def chapter_of(book: Book, path: Path) -> Optional[Chapter]:
-    """The chapter in whose folder a file is."""
+    """The chapter in whose folder a file is, or whose tests it has."""
     for chapter in book.chapters:
-        if chapter.folder in path.parents:
+        if chapter.folder in path.parents or path in book.test_files(chapter):
             return chapter
     return None
 
@@ -80,6 +81,7 @@ def readme(book: Book, path: Path) -> Page:
     return Page(book.name(path), book.read(path), chapter)
 
 
+@functools.lru_cache(maxsize=None)
 def title_of(book: Book, chapter: Chapter) -> str:
     """The first heading of a chapter's text."""
     heading = re.search(r"^# +(.+?) *$", readme(book, chapter.readme).prose(), re.M)
@@ -93,9 +95,9 @@ def change_of(book: Book, chapter: Chapter) -> str:
 
 
 def files_shown(book: Book) -> Iterator[Path]:
-    """Every text file of the repository that has a page."""
+    """Every file of the repository that has a page which shows it line by line."""
     for path in sorted(book.root.iterdir()):
-        if path.is_file() and not path.name.startswith(".") and path.suffix not in NOT_SHOWN:
+        if is_shown(path):
             yield path
     for folder in FOLDERS:
         yield from files_below(book.root / folder)
@@ -103,10 +105,14 @@ def files_shown(book: Book) -> Iterator[Path]:
 
 def files_below(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.glob("*")):
-        if path.is_dir() and path.name != "__pycache__":
+        if path.is_dir():
             yield from files_below(path)
-        elif path.is_file() and not path.name.startswith(".") and path.suffix not in NOT_SHOWN:
+        elif is_shown(path):
             yield path
+
+
+def is_shown(path: Path) -> bool:
+    return path.is_file() and not path.name.startswith(".") and path.suffix not in NOT_SHOWN and "__pycache__" not in path.parts
 
 
 def link(address: str, text: str, current: Optional[str] = None) -> str:

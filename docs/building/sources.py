@@ -27,7 +27,7 @@ def file_page(book: Book, path: Path) -> Shown:
     lines = coloured(book.read(path).rstrip("\n"), language).split("\n")
     numbered = "\n".join(f'<span class="line" id="L{number}">{line}</span>' for number, line in enumerate(lines, 1))
     body = f'<p class="path">{above(book, path)}</p>\n<pre class="code {language} numbered"><code>{numbered}</code></pre>'
-    return Shown(site.source_page(name), path.name, body)
+    return Shown(site.source_page(name), name, body)
 
 
 def folder_pages(book: Book) -> Iterator[Shown]:
@@ -39,7 +39,7 @@ def folder_pages(book: Book) -> Iterator[Shown]:
         inside = [path for path in folders if path.parent == folder] + [path for path in files if path.parent == folder]
         items = "\n".join(f"<li>{site.link(site.source_page(book.name(path)), name_in_list(path))}</li>" for path in inside)
         body = f'<p class="path">{above(book, folder)}</p>\n<ul class="files">\n{items}\n</ul>'
-        yield Shown(site.source_page(name), "The files of the book" if name == "." else f"{folder.name}/", body)
+        yield Shown(site.source_page(name), "All files" if name == "." else f"{name}/", body)
 
 
 def name_in_list(path: Path) -> str:
@@ -47,7 +47,7 @@ def name_in_list(path: Path) -> str:
 
 
 def above(book: Book, path: Path) -> str:
-    """The folders that a file is in, as links."""
+    """The folders that a file or folder is in, as links."""
     folders = [folder for folder in reversed(path.parents) if book.root in folder.parents]
-    links = [site.link("files.html", "Files")] + [site.link(site.source_page(book.name(folder)), folder.name) for folder in folders]
-    return " / ".join([*(links if path != book.root else []), html.escape(path.name if path != book.root else "")])
+    links = [site.link(site.source_page(book.name(folder)), folder.name) for folder in folders]
+    return " / ".join([site.link("files.html", "All files"), *links]) if path != book.root else ""
