@@ -103,9 +103,10 @@ function loadWords() {
 
 /** How well an entry fits: 0 when one of the words is not in it. */
 function fit([, page, heading, text], words) {
+  const title = (heading || page).toLowerCase();
   let points = 0;
   for (const word of words) {
-    if (heading.toLowerCase().includes(word)) points += 4;
+    if (title.includes(word)) points += 4;
     else if (page.toLowerCase().includes(word)) points += 3;
     else if (text.toLowerCase().includes(word)) points += 1;
     else return 0;
