@@ -16,6 +16,7 @@ from weaving.book import Book, Chapter, Mistake
 from weaving.programs import Programs
 
 THEME = "docs/theme"
+LIVE_BUILD, LIVE_STYLE = "docs/live/build", "docs/live/live.css"
 GRAPH = re.compile(r'<!--graph "([^"]+)"-->')
 IGNORED = re.compile(r"warning: ignoring unsupported tag .*\n?")  # a setting for later versions of Doxygen
 MAP_CAPTION = "Which chapter builds on which, and what it takes over."
@@ -55,6 +56,11 @@ def say(words: str) -> None:
     """One line that changes on a terminal, and nothing elsewhere."""
     if sys.stderr.isatty():
         print(f"\r\033[K{words}", end="", file=sys.stderr, flush=True)
+
+
+def note(words: str) -> None:
+    say("")
+    print(words, file=sys.stderr)
 
 
 def fresh(folder: Path) -> Path:
@@ -104,6 +110,23 @@ def run_doxygen(root: Path, folder: Path) -> None:
         raise Stopped(f"Doxygen is not content:\n{said}")
 
 
+# --- the live figures ------------------------------------------------------------------------------
+
+
+def build_live_figures(book: Book, folder: Path) -> None:
+    """The chapters' code as scripts, where the compiler for browsers is there; the static figures stand in for it."""
+    if not (book.root / LIVE_BUILD).exists():
+        return
+    if shutil.which("emcc") is None:
+        note("The book lacks its live figures, and shows their pictures: emscripten is not there "
+             "(on Debian and Ubuntu: apt-get install emscripten).")
+        return
+    say("compiling the live figures")
+    done = subprocess.run([book.root / LIVE_BUILD, folder / "live"], capture_output=True, text=True)
+    if done.returncode:
+        raise Stopped(f"{LIVE_BUILD} failed:\n{(done.stdout + done.stderr).strip()}")
+
+
 # --- the book --------------------------------------------------------------------------------------
 
 
@@ -120,6 +143,7 @@ class Made:
 
     def write(self, folder: Path) -> None:
         self._folder = folder
+        build_live_figures(self._book, folder)
         self._write_texts()
         self._write_map()
         self._write_interfaces()
@@ -222,8 +246,8 @@ class Made:
                 shutil.copyfile(picture, place)
 
     def _copy_theme(self) -> None:
-        for name in ("book.css", "book.js"):
-            shutil.copyfile(self._book.root / THEME / name, self._folder / name)
+        for style in [*(self._book.root / THEME).glob("book.*"), *self._book.root.glob(LIVE_STYLE)]:
+            shutil.copyfile(style, self._folder / style.name)
         write(self._folder / "katex.css", formulas.style_sheet())
 
 

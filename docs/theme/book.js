@@ -73,7 +73,7 @@ function letKeysMove(element) {
 }
 
 const watched = new ResizeObserver(entries => { for (const entry of entries) letKeysMove(entry.target); });
-for (const element of movable) watched.observe(element);
+for (const element of movable) { letKeysMove(element); watched.observe(element); }
 
 /** The two versions of a file move together. */
 for (const pair of document.querySelectorAll(".beside")) {
