@@ -12,7 +12,9 @@ these, and from the sources, the finished book is put together in build/docs/htm
 - graphs     the data-flow graphs and the map of the book, drawn by Graphviz
 - diffs      the pages that show what a chapter changed
 - sources    a page for every file of the repository
-- pages      Doxygen's pages in the book's frame
+- pages      what Doxygen wrote, read and refined
+- frame      what is around the contents of a page
 - searching  the words of all pages
+- making     the finished book
 - command    the command line
 """

@@ -134,7 +134,8 @@ def likeness(old: str, new: str) -> float:
 def side(rows: Iterable[Optional[Row]], which: int, name: str) -> str:
     """One of the two columns: 0 the old version, 1 the new one."""
     lines = [side_line(row, which) for row in rows]
-    return f'<pre class="code cpp change" role="group" aria-label="{html.escape(name)}"><code>{chr(10).join(lines)}</code></pre>'
+    opening = f'<pre class="code cpp change" role="group" aria-label="{html.escape(name)}">'
+    return f"{opening}<code>{chr(10).join(lines)}</code></pre>"
 
 
 def side_line(row: Optional[Row], which: int) -> str:

@@ -1,7 +1,7 @@
 """The data-flow graph of each chapter and the map of the book: docs/graphs/*.dot, drawn by Graphviz.
 
-In a graph of a chapter a node's href is a region of its mechanism; in the map it is a chapter's number. What a node is
-(tensor, operation, new, ...) is its class, and the book's style sheet gives the colours, so that they follow the page's.
+In a graph of a chapter a node's href is a region of its mechanism; in the map it is a chapter's number. What a node
+is (tensor, operation, new, ...) is its class, and the book's style sheet gives the colours, as to the rest of a page.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def regions_in(book: Book, path: Path) -> Iterator[tuple[int, str]]:
 
 def figure(drawn: str, caption: str) -> str:
     words = html.escape(caption)
-    return f'<figure class="flow"><div class="wide">{drawn.replace("<svg ", f"""<svg aria-label="{words}" """, 1)}</div>' \
-           f'<figcaption aria-hidden="true">{words}</figcaption></figure>'
+    named = drawn.replace("<svg ", f'<svg aria-label="{words}" ', 1)
+    return f'<figure class="flow"><div class="wide">{named}</div><figcaption aria-hidden="true">{words}</figcaption></figure>'
 
 
 def listing_address(book: Book, chapter: Chapter, region: str) -> str:
@@ -111,7 +111,7 @@ def draw(book: Book, path: Path, address: Callable[[str], str]) -> str:
 
 def for_a_page(svg: str) -> str:
     """Without what only a file of its own needs; the colours are those of the page."""
-    svg = re.sub(r"<!--.*?-->\n?|<title>.*?</title>\n?| xmlns(?::xlink)?=\"[^\"]*\"| xlink:title=\"[^\"]*\"", "", svg, flags=re.S)
-    svg = re.sub(r' (?:fill|stroke)="(?!none)[^"]*"', "", svg).replace("xlink:href", "href")
-    svg = re.sub(r' id="[^"]*"| font-family="[^"]*"', "", svg)
+    svg = re.sub(r"<!--.*?-->\n?|<title>.*?</title>\n?", "", svg, flags=re.S).replace("xlink:href", "href")
+    svg = re.sub(r' (?:xmlns|xmlns:xlink|xlink:title|id|font-family)="[^"]*"', "", svg)
+    svg = re.sub(r' (?:fill|stroke)="(?!none)[^"]*"', "", svg)
     return re.sub(r'<svg width="([^"]+)" height="[^"]+"', r'<svg role="group" style="--natural: \1"', svg, count=1)

@@ -1,7 +1,7 @@
 """A header as Doxygen is to read it, line by line.
 
-All chapters define the same names, on purpose; so each chapter's header gets a namespace around it, in the documentation
-only. Lines that mark a region are no documentation, and are left out.
+All chapters define the same names, on purpose; so each chapter's header gets a namespace around it, in the
+documentation only. Lines that mark a region are no documentation, and are left out.
 """
 
 from __future__ import annotations

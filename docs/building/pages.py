@@ -1,27 +1,27 @@
-"""Doxygen's pages in the book's frame: the contents of the one, with the tree, the foot and the styles of the other."""
+"""What Doxygen wrote, read and refined: its own list of it, and the title and the contents of each page."""
 
 from __future__ import annotations
 
 import html
 import re
-import string
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
-from typing import Iterator, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 from building import site
-from building.site import link
 from building.texts import INLINE_MARK
-from weaving.book import Book, Chapter, Mistake
+from weaving.book import Chapter, Mistake
 
 CONTENTS = re.compile(r'<div class="contents">(.*)</div><!-- contents -->', re.S)
 TITLE = re.compile(r'<div class="title">(.*?)\s*</div>', re.S)
-OWN_ANCHOR = re.compile(r'<h(?P<level>[1-5])[^>]*>\s*<a class="anchor" id="(?P<id>[^"]+)"[^>]*></a>\s*(?P<words>.*?)</h[1-5]>', re.S)
+HEADING = re.compile(
+    r'<h(?P<level>[1-5])[^>]*>\s*<a class="anchor" id="(?P<id>[^"]+)"[^>]*></a>\s*(?P<words>.*?)</h[1-5]>', re.S)
 EMPTY = re.compile(r'<p\s*>(?:<a class="anchor" id="[^"]*"></a>|\s)*</p>')
 CODE_BLOCK = re.compile(r'(?<=<pre class="code cpp)([^>]*><code>)(.*?)(?=</code></pre>)', re.S)
 NAME = re.compile(r"<[^>]+>|&\w+;|\b(?P<name>[A-Za-z_]\w*)\b(?P<call>\()?")
 TAGGED = re.compile(r'<span class="(?:comment|string|directive|keyword)">.*?</span>', re.S)
 TYPES = ("class", "struct", "union")
+SHARED_FOLDER = "common/"
 SHOWN_KINDS = ("file", "namespace", *TYPES)
 
 
@@ -64,14 +64,14 @@ def called(member: ElementTree.Element) -> str:
     return member.findtext("name", "") + ("(" if member.get("kind") == "function" else "")
 
 
-def names_for(written: list[Compound], book: Book, chapter: Optional[Chapter]) -> dict[str, str]:
+def names_for(written: list[Compound], chapter: Optional[Chapter]) -> dict[str, str]:
     """What a name in a listing stands for: in a chapter its own, and everywhere what common/ has."""
     known: dict[str, str] = {}
     for compound in written:
         scope = compound.name.rpartition("::")[0] if compound.kind in TYPES else compound.name
         if compound.kind in TYPES and scope in ("", site.namespace_of(chapter) if chapter else ""):
             known[compound.name.rpartition("::")[2]] = compound.address
-        elif compound.kind == "file" and compound.folder == "common/":
+        elif compound.kind == "file" and compound.folder == SHARED_FOLDER:
             known.update(compound.members)
     for compound in written:
         if chapter and compound.kind == "namespace" and compound.name == site.namespace_of(chapter):
@@ -93,11 +93,11 @@ def refined_text(page: DoxygenPage) -> str:
 
     def heading(match: re.Match[str]) -> str:
         level, name = int(match["level"]) + 1, match["id"].replace(f"{label}-", "", 1)
-        words = match["words"].strip()
-        return f'<h{level} id="{name}">{words} <a class="self" href="#{name}" aria-label="Link to this heading">#</a></h{level}>'
+        link = f'<a class="self" href="#{name}" aria-label="Link to this heading">#</a>'
+        return f'<h{level} id="{name}">{match["words"].strip()} {link}</h{level}>'
 
     contents = re.sub(rf"{INLINE_MARK}\s*", "", unwrapped(page.contents))
-    contents = OWN_ANCHOR.sub(heading, EMPTY.sub("", contents))
+    contents = HEADING.sub(heading, EMPTY.sub("", contents))
     return with_wide_tables(contents.replace("<p >", "<p>"))
 
 
@@ -150,75 +150,3 @@ def linked_plain(code: str, known: dict[str, str], here: str) -> str:
         return f'<a href="{html.escape(address)}">{name}</a>{call}'
 
     return NAME.sub(linked, code)
-
-
-# --- the frame -------------------------------------------------------------------------------------
-
-
-class Frame:
-    """What is around the contents of every page."""
-
-    def __init__(self, book: Book, template: str):
-        self._book, self._template = book, string.Template(template)
-
-    def page(self, address: str, title: str, contents: str, kind: str, lead: str = "",
-             chapter: Optional[Chapter] = None, scripts: tuple[str, ...] = (), styles: tuple[str, ...] = ()) -> str:
-        name = re.sub(r"<[^>]+>", "", html.unescape(title))
-        return self._template.substitute(
-            window_title=html.escape(name if address == site.FRONT else f"{name} · Attention, one diff at a time"),
-            description=html.escape(description(contents)), title=title, lead=lead, contents=contents, kind=kind,
-            tree="\n".join(self._tree(address, chapter)), turn=self._turn(address),
-            styles="\n".join(f'<link rel="stylesheet" href="{name}">' for name in ("book.css", *styles)),
-            scripts="\n".join(f'<script src="{name}" defer></script>' for name in ("book.js", *scripts)))
-
-    def _tree(self, address: str, chapter: Optional[Chapter]) -> Iterator[str]:
-        yield f"<ul>\n<li>{link(site.FRONT, 'The book', address)}</li>\n<li>{link(site.MAP, 'Map of the book', address)}</li>\n</ul>"
-        yield "<h2>Chapters</h2>\n<ul>"
-        for other in self._book.chapters:
-            inside = self._below(other, address) if other == chapter else ""
-            yield f"<li>{link(site.chapter_page(other), site.title_of(self._book, other), address)}{inside}</li>"
-        yield "</ul>\n<h2>Code</h2>\n<ul>"
-        yield f"<li>{link('files.html', 'All files', address)}</li>\n<li>{link('interface.html', 'Shared by all chapters', address)}</li>\n</ul>"
-
-    def _below(self, chapter: Chapter, address: str) -> str:
-        items = "".join(f"<li>{link(target, words, address)}</li>" for target, words in companions(self._book, chapter))
-        return f"\n<ul>{items}</ul>"
-
-    def _turn(self, address: str) -> str:
-        before, after = neighbours(self._book, address)
-        pieces = [f'<a class="{name}" rel="{name}" href="{page[0]}"><span>{words}</span>{html.escape(page[1])}</a>'
-                  for name, words, page in (("prev", "Previous", before), ("next", "Next", after)) if page]
-        return "\n".join(pieces)
-
-
-def companions(book: Book, chapter: Chapter) -> Iterator[tuple[str, str]]:
-    """The pages that belong to a chapter besides its text."""
-    if book.previous(chapter):
-        yield site.diff_page(chapter), "What changes"
-    yield site.page_of(book, chapter.mechanism), "attention.hpp"
-    yield site.page_of(book, chapter.folder / "main.cpp"), "main.cpp"
-    for path in book.test_files(chapter):
-        yield site.page_of(book, path), "The tests"
-    yield site.interface_page(chapter), "Functions and types"
-
-
-def neighbours(book: Book, address: str) -> tuple[Optional[tuple[str, str]], Optional[tuple[str, str]]]:
-    """The pages before and after one; what belongs to a chapter leads back to its text and on to the next one."""
-    order = [(site.FRONT, "The book"), (site.MAP, "Map of the book")]
-    order += [(site.chapter_page(chapter), site.title_of(book, chapter)) for chapter in book.chapters]
-    addresses = [page[0] for page in order]
-    if address in addresses:
-        place = addresses.index(address)
-        return (order[place - 1] if place else None), (order[place + 1] if place + 1 < len(order) else None)
-    for chapter in book.chapters:
-        if address in (site.diff_page(chapter), site.interface_page(chapter)):
-            place = addresses.index(site.chapter_page(chapter))
-            return order[place], (order[place + 1] if place + 1 < len(order) else None)
-    return None, None
-
-
-def description(contents: str) -> str:
-    """The beginning of the first paragraph."""
-    first = re.search(r"<p>(.*?)</p>", contents, re.S)
-    words = " ".join(html.unescape(re.sub(r"<[^>]+>", "", first[1])).split()) if first else "A book about attention in C++."
-    return words if len(words) <= 160 else words[:157].rsplit(" ", 1)[0] + " …"

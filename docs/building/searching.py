@@ -9,7 +9,7 @@ from typing import Iterator, NamedTuple
 
 HEADING = re.compile(r'<h[2-4] id="(?P<id>[^"]+)"[^>]*>(?P<words>.*?)(?:<a class="self".*?)?</h[2-4]>'
                      r'|<a id="(?P<member>[^"]+)"></a>\s*<h2 class="memtitle">(?P<name>.*?)</h2>', re.S)
-NOT_WORDS = re.compile(r"<pre.*?</pre>|<svg.*?</svg>|<annotation.*?</annotation>|<math.*?</math>|<table role.*?</table>", re.S)
+NOT_WORDS = re.compile(r"<pre.*?</pre>|<svg.*?</svg>|<math.*?</math>|<table role.*?</table>", re.S)
 
 
 class Entry(NamedTuple):
@@ -34,7 +34,7 @@ def entries(address: str, title: str, contents: str) -> Iterator[Entry]:
 def plain(contents: str) -> str:
     """The words alone, without listings and formulas."""
     without_tags = re.sub(r"<[^>]+>", " ", NOT_WORDS.sub(" ", contents))
-    return " ".join(html.unescape(without_tags).replace("⁠", "").split())
+    return " ".join(html.unescape(without_tags).split())
 
 
 def script(found: list[Entry]) -> str:

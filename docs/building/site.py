@@ -14,7 +14,7 @@ from weaving.page import Page
 
 FOLDERS = ("chapters", "common", "tests", "docs")
 FRONT = "index.html"
-MAP = "map.html"
+MAP, FILES, SHARED = "map.html", "files.html", "interface.html"
 NOT_SHOWN = {".css", ".html", ".js", ".json", ".md", ".png", ".py", ".svg"}  # pictures, texts, and the book's own tools
 
 
@@ -38,7 +38,7 @@ def namespace_of(chapter: Chapter) -> str:
 
 def source_page(name: str) -> str:
     """The page of a file or folder, by its path from the repository's root."""
-    return f"{name.replace('/', '-')}.html" if name != "." else "files.html"
+    return f"{name.replace('/', '-')}.html" if name != "." else FILES
 
 
 @functools.lru_cache(maxsize=None)
@@ -112,7 +112,15 @@ def files_below(folder: Path) -> Iterator[Path]:
 
 
 def is_shown(path: Path) -> bool:
-    return path.is_file() and not path.name.startswith(".") and path.suffix not in NOT_SHOWN and "__pycache__" not in path.parts
+    is_hidden = path.name.startswith(".") or "__pycache__" in path.parts
+    return path.is_file() and not is_hidden and path.suffix not in NOT_SHOWN
+
+
+def headers_documented(book: Book) -> Iterator[Path]:
+    """Those whose functions and types have pages: the chapters' and the shared ones."""
+    yield from sorted(book.root.glob("common/*.hpp"))
+    for chapter in book.chapters:
+        yield from sorted(chapter.folder.glob("*.hpp"))
 
 
 def link(address: str, text: str, current: Optional[str] = None) -> str:

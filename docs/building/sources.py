@@ -26,7 +26,8 @@ def file_page(book: Book, path: Path) -> Shown:
     language = "cpp" if path.suffix in CPP else "text"
     lines = coloured(book.read(path).rstrip("\n"), language).split("\n")
     numbered = "\n".join(f'<span class="line" id="L{number}">{line}</span>' for number, line in enumerate(lines, 1))
-    body = f'<p class="path">{above(book, path)}</p>\n<pre class="code {language} numbered"><code>{numbered}</code></pre>'
+    listing = f'<pre class="code {language} numbered"><code>{numbered}</code></pre>'
+    body = f'<p class="path">{above(book, path)}</p>\n{listing}'
     return Shown(site.source_page(name), name, body)
 
 

@@ -1,7 +1,7 @@
 """A README as Doxygen's Markdown, line by line: line 7 of the one is line 7 of the other.
 
-What Doxygen reads differently from a forge is put away as finished HTML first (code, formulas, links, pictures, names of
-tests, alerts, folded parts), and put back when the rest has been looked at.
+What Doxygen reads differently from a forge is put away as finished HTML first (code, formulas, links, pictures, names
+of tests, alerts, folded parts), and put back when the rest has been looked at.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from weaving.page import MARKER, TOKEN, Block, Page
 
 INLINE_MARK = "\u2060"  # a word joiner: it has no width
 KEPT = re.compile("\ue000(\\d+)\ue001")
-FENCE = re.compile(r"(?P<before>[ \t>]*)(?P<ticks>`{3,}|~{3,})(?P<language>[^\n]*)\n(?P<body>(?:.*\n)*?)[ \t>]*(?P=ticks)\s*")
+FENCE = re.compile(r"(?P<before>[ \t>]*)(?P<ticks>`{3,}|~{3,})(?P<language>[^\n]*)\n"
+                   r"(?P<body>(?:.*\n)*?)[ \t>]*(?P=ticks)\s*")
 DISPLAYED = re.compile(r"\$\$(?P<tex>[^$]+)\$\$")
 INLINE = re.compile(r"(?<![\\$\w])\$(?=\S)(?P<tex>[^$]+?)(?<=\S)\$(?![\w$])")
 PICTURE = re.compile(r"^[ \t]*!\[(?P<words>[^\]]*)\]\((?P<target>[^)\s]+)\)[ \t]*$", re.M)
@@ -69,7 +70,8 @@ class Text:
     def _html(self, element: str, block: bool = False) -> str:
         """Finished HTML; a bar would end a cell of a table. Doxygen may put a blank before it: see pages.refined."""
         safe = element.replace("|", "&#124;")
-        return self._keep(rf"\htmlonly[block]{safe}\endhtmlonly" if block else rf"{INLINE_MARK}\htmlonly{safe}\endhtmlonly")
+        command = r"\htmlonly[block]" if block else rf"{INLINE_MARK}\htmlonly"
+        return self._keep(rf"{command}{safe}\endhtmlonly")
 
     # --- code and comments -------------------------------------------------------------------------
 
@@ -113,7 +115,8 @@ class Text:
 
     def _alert(self, match: re.Match[str]) -> str:
         kind = match["kind"].lower()
-        opening = self._html(f'<div class="alert {kind}" role="note"><p class="kind">{kind.capitalize()}</p>', block=True)
+        heading = f'<p class="kind">{kind.capitalize()}</p>'
+        opening = self._html(f'<div class="alert {kind}" role="note">{heading}', block=True)
         body = re.sub(r"^> ?", "", match["body"].rstrip("\n"), flags=re.M)
         return f"{opening}\n{body}{self._html('</div>', block=True)}\n"
 
