@@ -5,6 +5,7 @@ Each is written as a text of the chapter, and goes to Doxygen as the chapter's o
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 from typing import Iterator, NamedTuple
@@ -30,7 +31,8 @@ class Hunk(NamedTuple):
 def filtered(book: Book, chapter: Chapter) -> str:
     """The page as Doxygen's Markdown."""
     page = Page(book.name(chapter.readme), written(book, chapter), chapter)
-    return Text(book, chapter.readme, page, site.diff_page(chapter), beside).filtered()
+    names = (f"chapter {book.previous(chapter).label}", f"chapter {chapter.label}")
+    return Text(book, chapter.readme, page, site.diff_page(chapter), functools.partial(beside, names)).filtered()
 
 
 def written(book: Book, chapter: Chapter) -> str:
@@ -86,8 +88,8 @@ def regions(book: Book, path: Path) -> Regions:
     return Regions(book.name(path), book.read(path) if path.exists() else "")
 
 
-def beside(diff: str) -> str:
+def beside(names: tuple[str, str], diff: str) -> str:
     """Both forms: two columns where there is room, and one where there is not."""
     rows = list(rows_of(diff))
-    columns = "".join(side(rows, which, name) for which, name in enumerate(("before", "after")))
+    columns = "".join(side(rows, which, name) for which, name in enumerate(names))
     return f'<div class="beside">{columns}</div><div class="below">{unified(diff)}</div>'

@@ -82,5 +82,6 @@ def description(contents: str) -> str:
     first = re.search(r"<p>(.*?)</p>", contents, re.S)
     if first is None:
         return "A book about attention, in C++."
-    words = " ".join(html.unescape(re.sub(r"<[^>]+>", "", first[1])).split())
+    words = re.sub(r"<a [^>]*>More(?:\.\.\.)?</a>|<[^>]+>", "", first[1])
+    words = " ".join(html.unescape(words).split())
     return words if len(words) <= 160 else words[:157].rsplit(" ", 1)[0] + " …"

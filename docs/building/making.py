@@ -96,7 +96,7 @@ class Maker:
                 page = pages.read(self._work / "doxygen", compound.address)
                 chapter = self._chapter_of(compound)
                 self._page(page.address, title_of(compound, chapter), pages.refined_interface(page), "interface",
-                           chapter=chapter)
+                           lead=source_link(compound), chapter=chapter)
         self._page(site.SHARED, "Shared by all chapters", "\n".join(self._shared()), "interface")
 
     def _chapter_of(self, compound: Compound) -> Optional[Chapter]:
@@ -119,9 +119,17 @@ class Maker:
             chapter = site.chapter_of(self._book, path)
             shown = sources.file_page(self._book, path)
             contents = pages.with_links(shown.contents, self._names(chapter), shown.address)
-            self._page(shown.address, shown.title, contents, "source", chapter=chapter)
+            self._page(shown.address, shown.title, contents, "source", lead=self._interface_link(shown.title),
+                       chapter=chapter)
         for shown in sources.folder_pages(self._book):
             self._page(shown.address, shown.title, shown.contents, "source")
+
+    def _interface_link(self, name: str) -> str:
+        """From a header to the page that explains what is in it."""
+        for compound in self._written:
+            if compound.kind == "file" and compound.folder + compound.name == name:
+                return f'<p class="path">{site.link(compound.address, "Its functions and types")}</p>'
+        return ""
 
     # --- files -------------------------------------------------------------------------------------
 
@@ -147,6 +155,14 @@ def title_of(compound: Compound, chapter: Optional[Chapter]) -> str:
     if compound.kind == "file":
         return f"{compound.folder}{compound.name}"
     return f"{compound.name.rpartition('::')[2]}{f' of chapter {chapter.label}' if chapter else ''}"
+
+
+def source_link(compound: Compound) -> str:
+    """From what explains a header to the header."""
+    if compound.kind != "file":
+        return ""
+    address = site.source_page(compound.folder + compound.name)
+    return f'<p class="path">{site.link(address, "The file, line by line")}</p>'
 
 
 def write(path: Path, text: str) -> None:
