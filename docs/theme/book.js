@@ -101,14 +101,14 @@ function loadWords() {
   return loading;
 }
 
-/** How well an entry fits: 0 when one of the words is not in it. */
-function fit([, page, heading, text], words) {
+/** How well an entry fits: 0 when one of the words is not in it. A chapter's text is worth more than a list of functions. */
+function fit([address, page, heading, text], words) {
+  const weight = /^(chapter_|index)/.test(address) ? 2 : 1;
   const title = (heading || page).toLowerCase();
   let points = 0;
   for (const word of words) {
-    if (title.includes(word)) points += 4;
-    else if (page.toLowerCase().includes(word)) points += 3;
-    else if (text.toLowerCase().includes(word)) points += 1;
+    if (title.includes(word)) points += 2 * weight;
+    else if (`${page} ${text}`.toLowerCase().includes(word)) points += weight;
     else return 0;
   }
   return points;
