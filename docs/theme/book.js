@@ -38,8 +38,11 @@ labelThemeButton();
 /** The text without lines that were removed: what is left compiles. */
 function codeOf(listing) {
   const copy = listing.cloneNode(true);
-  const isWhole = !listing.closest(".beside");
-  if (isWhole) for (const removed of copy.querySelectorAll("del")) removed.nextSibling?.remove(), removed.remove();
+  if (listing.closest(".beside")) return copy.textContent;
+  for (const removed of copy.querySelectorAll("del")) {
+    removed.nextSibling?.remove(); // the end of the line
+    removed.remove();
+  }
   return copy.textContent;
 }
 
@@ -101,7 +104,7 @@ function loadWords() {
   return loading;
 }
 
-/** How well an entry fits: 0 when one of the words is not in it. A chapter's text is worth more than a list of functions. */
+/** How well an entry fits: 0 when one of the words is not in it. A text is worth more than a list of functions. */
 function fit([address, page, heading, text], words) {
   const weight = /^(chapter_|index)/.test(address) ? 2 : 1;
   const title = (heading || page).toLowerCase();
@@ -116,7 +119,8 @@ function fit([address, page, heading, text], words) {
 
 /** A few words around the first place where one of them stands. */
 function excerpt(text, words) {
-  const place = Math.min(...words.map(word => text.toLowerCase().indexOf(word)).filter(index => index >= 0), text.length);
+  const places = words.map(word => text.toLowerCase().indexOf(word)).filter(index => index >= 0);
+  const place = Math.min(...places, text.length);
   const start = Math.max(0, text.lastIndexOf(" ", Math.max(0, place - 40)) + 1);
   return (start ? "… " : "") + text.slice(start, start + 120);
 }
@@ -132,6 +136,12 @@ function resultLink([address, page, heading, text], words) {
   return link;
 }
 
+function countText(count) {
+  if (!count) return "No page has these words.";
+  if (count === 1) return "One place";
+  return count === mostShown ? `The best ${count} places` : `${count} places`;
+}
+
 async function showResults() {
   const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
   if (!words.length) return hideResults();
@@ -139,7 +149,7 @@ async function showResults() {
   const best = entries.map(entry => [fit(entry, words), entry]).filter(([points]) => points)
     .sort(([a], [b]) => b - a).slice(0, mostShown);
   const count = document.createElement("p");
-  count.textContent = best.length ? `${best.length === mostShown ? "The first " : ""}${best.length} places` : "Nothing has these words.";
+  count.textContent = countText(best.length);
   found.replaceChildren(count, ...best.map(([, entry]) => resultLink(entry, words)));
   found.hidden = false;
 }
