@@ -300,6 +300,16 @@ class Building(unittest.TestCase):
         line = self.spoil("chapters/02_trainable_weights/README.md", "The cheapest way", "The \\nosuchcommand way")
         self.assertIn(f"chapters/02_trainable_weights/README.md:{line}: ", self.build(expect=1))
 
+    def test_a_formula_that_cannot_be_set_is_named_by_its_line(self):
+        line = self.spoil("chapters/02_trainable_weights/README.md", r"$$x_i W W^\top x_j^\top$$", r"$$x_i W \frac{1$$")
+        said = self.build(expect=1)
+        self.assertIn(rf"chapters/02_trainable_weights/README.md:{line}: the formula x_i W \frac{{1 cannot be set", said)
+        self.assertEqual(list((self.root / "build/docs").glob("html*")), [])
+
+    def test_a_missing_picture_is_named(self):
+        (self.root / "chapters/03_scaling/figures/scaling.svg").unlink()
+        self.assertRegex(self.build(expect=1), r"03_scaling/README.md:\d+: there is no picture figures/scaling.svg")
+
     def test_missing_packages_are_named(self):
         tools = self.root / "tools"
         tools.mkdir()

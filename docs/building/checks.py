@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from building import graphs, site
+from building import graphs, site, texts
 from weaving.blocks import BlockMaker
 from weaving.book import Book, Mistake, Place, Problem
 from weaving.changes import check_changes
@@ -30,6 +30,7 @@ def problems_of(book: Book, programs: Programs, place: Place) -> Iterator[Proble
     yield from page.problems
     yield from check_links(book, page)
     yield from check_citations(book, page)
+    yield from missing_pictures(book, place, page)
     yield from stale_blocks(BlockMaker(book, programs), page)
     if place.chapter:
         yield from check_changes(book, page, place.chapter)
@@ -46,3 +47,10 @@ def stale_blocks(maker: BlockMaker, page: Page) -> Iterator[Problem]:
                 yield Problem(page.name, line, f"this {word} block is stale: docs/weave writes it anew")
         except Mistake as mistake:
             yield Problem(page.name, line, f"{word}: {mistake}")
+
+
+def missing_pictures(book: Book, place: Place, page: Page) -> Iterator[Problem]:
+    for match in texts.PICTURE.finditer(page.prose()):
+        if not (place.readme.parent / match["target"]).exists():
+            line = page.line_of(match.start("target"))
+            yield Problem(page.name, line, f"there is no picture {match['target']}: docs/weave draws it")

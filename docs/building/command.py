@@ -44,10 +44,13 @@ def build(root: Path) -> None:
     write_input(book, fresh(work / "input"))
     run_doxygen(root, fresh(work / "doxygen"))
     made = fresh(work / "html.new")
-    build_live_figures(root, made / "live")
-    show("making the pages")
-    Maker(book, programs, work, made).make()
-    replace(work / "html", made)
+    try:
+        build_live_figures(root, made / "live")
+        show("making the pages")
+        Maker(book, programs, work, made).make()
+        replace(work / "html", made)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
 
 
 def show(words: str) -> None:

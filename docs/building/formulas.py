@@ -28,6 +28,14 @@ process.stdout.write(JSON.stringify(made));
 SOURCE = re.compile(r"<annotation[^>]*>.*?</annotation>", re.S)  # TeX is for a copy, and would be found as text
 
 
+class Unset(Mistake):
+    """A formula that KaTeX cannot set."""
+
+    def __init__(self, tex: str, why: str):
+        super().__init__(f"the formula {tex} cannot be set: {why}")
+        self.tex = tex
+
+
 class Formulas:
     """Sets the formulas of all pages at once, and keeps what it has set for the next time."""
 
@@ -36,7 +44,7 @@ class Formulas:
         self._set: dict[str, str] = json.loads(cache.read_text(encoding="utf-8")) if cache.exists() else {}
 
     def prepare(self, pages: Iterable[str]) -> None:
-        """@raises Mistake when a formula cannot be set"""
+        """@raises Unset when a formula cannot be set"""
         wanted = {key(*formula) for page in pages for formula in formulas_in(page)}
         missing = sorted(wanted - set(self._set))
         for name, made in zip(missing, set_all(missing)):
@@ -76,7 +84,7 @@ def set_all(keys: list[str]) -> list[str]:
     made = json.loads(done.stdout)
     for name, formula in zip(keys, made):
         if isinstance(formula, dict):
-            raise Mistake(f"the formula {json.loads(name)[0]} cannot be set: {formula['error']}")
+            raise Unset(json.loads(name)[0], formula["error"])
     return [SOURCE.sub("", formula) for formula in made]
 
 

@@ -10,7 +10,7 @@ from typing import Any, Iterator, Optional
 
 from building import formulas, frame, graphs, pages, searching, site, sources
 from building.pages import Compound, DoxygenPage
-from weaving.book import Book, Chapter
+from weaving.book import Book, Chapter, Mistake
 from weaving.programs import Programs
 
 THEME, LIVE_STYLE = "docs/theme", "docs/live/live.css"
@@ -49,7 +49,10 @@ class Maker:
         texts.update({site.chapter_page(chapter): chapter for chapter in chapters})
         texts.update({site.diff_page(chapter): chapter for chapter in chapters[1:]})
         found = {address: pages.read(self._work / "doxygen", address) for address in texts}
-        self._formulas.prepare(page.contents for page in found.values())
+        try:
+            self._formulas.prepare(page.contents for page in found.values())
+        except formulas.Unset as unset:
+            raise Mistake(f"{place_of(self._book, unset.tex)}: {unset}") from unset
         for address, chapter in texts.items():
             self._write_text(found[address], chapter)
 
@@ -155,6 +158,16 @@ def title_of(compound: Compound, chapter: Optional[Chapter]) -> str:
     if compound.kind == "file":
         return f"{compound.folder}{compound.name}"
     return f"{compound.name.rpartition('::')[2]}{f' of chapter {chapter.label}' if chapter else ''}"
+
+
+def place_of(book: Book, tex: str) -> str:
+    """The file and the line where a formula is written."""
+    spelled = re.compile(r"\s+".join(map(re.escape, tex.split())))
+    for place in book.pages():
+        match = spelled.search(book.read(place.readme))
+        if match:
+            return f"{book.name(place.readme)}:{site.readme(book, place.readme).line_of(match.start())}"
+    return "README.md"
 
 
 def source_link(compound: Compound) -> str:

@@ -46,9 +46,15 @@ function codeOf(listing) {
   return copy.textContent;
 }
 
+/** Where the browser does not let a page copy, the listing is selected: one key copies it. */
 async function copyListing(button, listing) {
-  await navigator.clipboard.writeText(codeOf(listing));
-  button.textContent = "Copied";
+  try {
+    await navigator.clipboard.writeText(codeOf(listing));
+    button.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(listing);
+    button.textContent = "Selected";
+  }
   setTimeout(() => { button.textContent = "Copy"; }, 1500);
 }
 
