@@ -32,6 +32,8 @@ markers in a page (each block ends with a line <!-- end -->; what is in between 
   0.896<!-- = name.name[2][1] -- OPTIONS -->          a number of the program's --json
   <!-- constants: 0.5 2.71828 -->                     numbers that no block needs to show
   <!-- changes: a window of two days -->              the chapter's line in the table
+  <!-- graph: "CAPTION" -->                           where the HTML book shows the chapter's data
+                                                      flow, docs/graphs/NN_name.dot
 
 On the front page output, figure and = name the chapter first: <!-- output: 3 [SECTION] -->."""
 

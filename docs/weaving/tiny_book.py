@@ -67,6 +67,7 @@ The mean is 6 (*test: the mean of one day is the day*).
 
 <!-- listing: attention.hpp [mean] -->
 <!-- end -->
+<!-- graph: "From days to their mean" -->
 """
 
 SECOND_README = """\
