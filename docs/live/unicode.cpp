@@ -10,8 +10,8 @@
 #include <memory>
 
 // clang-format off
-EM_JS(bool, matches_class, (const char* name, std::int32_t code), {
-  return new RegExp("\\p{" + UTF8ToString(name) + "}", "u").test(String.fromCodePoint(code));
+EM_JS(bool, matches, (const char* pattern, std::int32_t code), {
+  return new RegExp(UTF8ToString(pattern), "u").test(String.fromCodePoint(code));
 })
 
 EM_JS(char*, normalized, (const char* word), {
@@ -33,11 +33,11 @@ Character character_at(std::string_view text, std::size_t offset, const std::str
 }
 
 bool is_space(std::int32_t code) {
-  return (code >= 0x09 && code <= 0x0D) || code == 0x85 || matches_class("Z", code);
+  return (code >= 0x09 && code <= 0x0D) || code == 0x85 || matches("\\p{Z}", code);
 }
 
 bool is_control(std::int32_t code) {
-  return matches_class("Cc", code);
+  return matches("\\p{Cc}", code);
 }
 
 std::string composed(const std::string& word) {
