@@ -14,22 +14,25 @@ function repeated_text(words, on, section) {
 }
 
 live_figures("01", {
-  attention(stage) {
-    const attend = stage.question("attention", "string", "boolean");
-    const words = stage.sentence("Your words", "draw a map");
-    const positions = stage.toggle("Positions", true);
-    const scores = stage.map("scores", { twins: true });
-    const weights = stage.map("weights", { twins: true, full: 1 });
-    const context = stage.map("context", { verb: "has in" });
-    stage.on_change(() => {
-      const { pass, symmetry, repeated_on, repeated_off } = attend(words.value, positions.value);
-      scores.show(pass.scores);
-      weights.show(pass.weights);
-      context.show(pass.context);
-      const tokens = pass.scores.rows;
-      return `The scores are ${symmetry.symmetric ? "" : "not "}symmetric. ` +
-        `${symmetry.read_themselves_most} of ${tokens.length} words read themselves most.` +
-        repeated_text(tokens, positions.value, repeated_on ?? repeated_off) + stage.cut(tokens.length);
-    });
+  attention: {
+    caption: "Scores, weights and context of your words. Point at a score: its twin lights up.",
+    play(stage) {
+      const attend = stage.question("attention", "string", "boolean");
+      const words = stage.sentence("Your words", "draw a map");
+      const positions = stage.toggle("Positions", true);
+      const scores = stage.map("scores", { twins: true });
+      const weights = stage.map("weights", { twins: true, full: 1 });
+      const context = stage.map("context", { verb: "has in" });
+      stage.on_change(() => {
+        const { pass, symmetry, repeated_on, repeated_off } = attend(words.value, positions.value);
+        scores.show(pass.scores);
+        weights.show(pass.weights);
+        context.show(pass.context);
+        const tokens = pass.scores.rows;
+        return `The scores are ${symmetry.symmetric ? "" : "not "}symmetric. ` +
+          `${symmetry.read_themselves_most} of ${tokens.length} words read themselves most.` +
+          repeated_text(tokens, positions.value, repeated_on ?? repeated_off) + stage.cut(tokens.length);
+      });
+    },
   },
 });

@@ -54,35 +54,39 @@ function turned_text(turn, answer, unturned) {
 }
 
 function width_text(d_k, answer, narrow) {
-  const digits = ({ widened }) => JSON.stringify(widened.weights.values.map((row) => row.map((w) => number_text(w, 4))));
-  const row = answer.widened.weights.values[third].map(percent).join(", ");
-  const same = digits(answer) === digits(narrow) ? "the same digits as" : "not the digits of";
-  return `Row 3 gives ${row}. At d_k = ${d_k} the weights have ${same} d_k = 2.`;
+  const digits = ({ widened }) => widened.weights.values.flat().map((weight) => number_text(weight, 4)).join(" ");
+  const row = `Row 3 gives ${answer.widened.weights.values[third].map(percent).join(", ")}.`;
+  if (d_k === widths[0]) return row;
+  const same = digits(answer) === digits(narrow);
+  return `${row} At d_k = ${d_k} the weights have ${same ? "the digits they have" : "other digits than"} at d_k = 2.`;
 }
 
 live_figures("03", {
-  scaling(stage) {
-    const work = stage.question("scaling", "number", "number", "boolean");
-    const turn = stage.slider("Turn token 3's query", angles, 0, (degrees) => `${degrees}°`);
-    const d_k = stage.slider("Width", widths, 2, (width) => `d_k = ${width}`);
-    const scale = stage.toggle("Divide by √d_k", true);
-    const view = stage.choice("Show", ["scores", "scaled", "weights"], "weights");
-    const plane = new Plane((degrees) => {
-      turn.value = whole_turn(degrees);
-      stage.change();
-    });
-    stage.maps.append(plane.element);
-    const maps = { scores: {}, scaled: {}, weights: { full: 1 } };
-    for (const name of Object.keys(maps)) maps[name] = stage.map(name, { decimals: 4, verb: "reads", ...maps[name] });
-    stage.on_change(() => {
-      const answer = work(turn.value, d_k.value, scale.value);
-      plane.show(answer.worked.queries, answer.worked.keys, turn.value);
-      for (const [name, map] of Object.entries(maps)) {
-        map.show(answer.widened[name]);
-        map.element.hidden = name !== view.value;
-      }
-      return `${turned_text(turn.value, answer, work(0, d_k.value, scale.value))} ` +
-        `${width_text(d_k.value, answer, work(turn.value, 2, scale.value))}`;
-    });
+  scaling: {
+    caption: "The worked example. Drag the arrow of token 3's query, or use the sliders.",
+    play(stage) {
+      const work = stage.question("scaling", "number", "number", "boolean");
+      const turn = stage.slider("Turn token 3's query", angles, 0, (degrees) => `${degrees}°`);
+      const d_k = stage.slider("Width", widths, widths[0], (width) => `d_k = ${width}`);
+      const scale = stage.toggle("Divide by √d_k", true);
+      const view = stage.choice("Show", ["scores", "scaled", "weights"], "weights");
+      const plane = new Plane((degrees) => {
+        turn.value = whole_turn(degrees);
+        stage.change();
+      });
+      stage.maps.append(plane.element);
+      const maps = { scores: {}, scaled: {}, weights: { full: 1 } };
+      for (const name of Object.keys(maps)) maps[name] = stage.map(name, { decimals: 4, ...maps[name] });
+      stage.on_change(() => {
+        const answer = work(turn.value, d_k.value, scale.value);
+        plane.show(answer.worked.queries, answer.worked.keys, turn.value);
+        for (const [name, map] of Object.entries(maps)) {
+          map.show(answer.widened[name]);
+          map.element.hidden = name !== view.value;
+        }
+        return `${turned_text(turn.value, answer, work(0, d_k.value, scale.value))} ` +
+          `${width_text(d_k.value, answer, work(turn.value, widths[0], scale.value))}`;
+      });
+    },
   },
 });

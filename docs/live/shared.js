@@ -181,7 +181,8 @@ class HeatMap {
     if (!this.options.twins) return words;
     if (i === j) return `${words} On the diagonal a cell is its own twin.`;
     const there = number_text(values[j][i], 4);
-    return `${words} The twin, ${pair(rows[j], columns[i])}: ${there}, ${here === there ? "the same" : "not the same"}.`;
+    const state = here === there ? "the same" : "not the same";
+    return `${words} The twin, ${pair(rows[j], columns[i])}: ${there}, ${state}.`;
   }
 }
 
@@ -199,7 +200,8 @@ class Stage {
     this.error = make("p", { class: "live-error", role: "alert" });
     this.status = make("p", { class: "live-status", role: "status" });
     this.pointed = make("p", { class: "live-pointed-at", "aria-live": "polite" });
-    this.element = make("div", { class: "live-stage" }, this.controls, this.error, this.maps, this.pointed, this.status);
+    this.element = make("div", { class: "live-stage" },
+      this.controls, this.error, this.maps, this.pointed, this.status);
     this.maps_shown = [];
   }
 
@@ -232,13 +234,9 @@ class Stage {
     this.figure.dataset.milliseconds = (performance.now() - start).toFixed(2);
   }
 
-  /** Puts the stage in place of the static figure. */
-  open() {
-    for (const picture of this.figure.querySelectorAll("img, svg")) picture.hidden = true;
-    const caption = this.figure.querySelector("figcaption");
-    caption?.removeAttribute("aria-hidden");  // the picture that said the same is gone
-    this.figure.insertBefore(this.element, caption);
-    this.figure.classList.add("live-on");
+  /** Puts the stage and its caption in place of the static figure's, which speak of one sentence alone. */
+  open(caption) {
+    this.figure.replaceChildren(this.element, make("figcaption", {}, caption));
   }
 
   // Maps.
@@ -272,7 +270,8 @@ class Stage {
   // Controls. Each is an object with a `value`.
 
   sentence(label, text) {
-    return this.input(label, { type: "text", value: text, autocomplete: "off", spellcheck: "false" }, "live-sentence");
+    const attributes = { type: "text", value: text, autocomplete: "off", spellcheck: "false" };
+    return this.input(label, attributes, "live-sentence");
   }
 
   count(label, value) {
@@ -346,6 +345,7 @@ class Stage {
     const button = make("button", { type: "button", class: "live-button" }, label);
     button.addEventListener("click", () => { press(); this.change(); });
     this.controls.append(button);
+    return button;
   }
 }
 Stage.choices = 0;
@@ -355,18 +355,18 @@ Stage.choices = 0;
 /**
  * Brings a chapter's figures to life; those that cannot be stay as they are.
  * @param number   of the chapter, as in data-live="03-scaling"
- * @param figures  for each name a function that gets a stage and fills it
+ * @param figures  for each name its caption, and a function that gets a stage and fills it
  */
 async function bring_to_life(number, figures) {
   const found = [...document.querySelectorAll(`figure.live[data-live^="${number}-"]`)];
   if (!found.length || typeof WebAssembly !== "object") return;
   const module = await load_chapter();
   for (const figure of found) {
-    const play = figures[figure.dataset.live.slice(number.length + 1)];
-    if (!play) continue;
+    const live = figures[figure.dataset.live.slice(number.length + 1)];
+    if (!live) continue;
     const stage = new Stage(figure, module);
-    play(stage);
-    stage.open();
+    live.play(stage);
+    stage.open(live.caption);
   }
 }
 
