@@ -9,7 +9,7 @@ function repeated_text(words, on, section) {
   const repeated = first_repeated(words);
   if (!repeated) return "";
   const state = section.identical ? "identical" : "not identical";
-  return ` ${quoted(repeated.word)} stands twice; with positions ${on ? "on" : "off"}, ` +
+  return ` ${quoted(repeated.word)} stands more than once; with positions ${on ? "on" : "off"}, ` +
     `${rows_text(repeated.rows)} of the context are ${state}.`;
 }
 

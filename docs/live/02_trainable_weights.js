@@ -19,7 +19,8 @@ live_figures("02", {
         const [first, last] = [quoted(tokens[0]), quoted(tokens[tokens.length - 1])];
         return `Through one W the scores are ${state(one_weight.symmetric)}, whatever W is; ` +
           `through W_query and W_key ${state(asymmetry.symmetric)}: ` +
-          `${first} asks ${last} ${number_text(asymmetry.first_asks_last, 4)}, ${last} asks ${first} ${number_text(asymmetry.last_asks_first, 4)}.` + stage.cut(tokens.length);
+          `${first} asks ${last} ${number_text(asymmetry.first_asks_last, 4)}, ` +
+          `${last} asks ${first} ${number_text(asymmetry.last_asks_first, 4)}.` + stage.cut(tokens.length);
       });
     },
   },

@@ -12,7 +12,7 @@ class Plane {
     this.arrow = make_svg("line", { class: "live-query", x1: 0, y1: 0 });
     this.handle = make_svg("circle", { class: "live-handle", r: 0.16 });
     this.element = make_svg("svg", { class: "live-plane", viewBox: "-1.8 -1.8 3.6 3.6", role: "img" },
-      make_svg("path", { class: "live-axes", d: "M -1.7 0 H 1.7 M 0 -1.7 V 1.7" }), this.keys, this.arrow, this.handle);
+      make_svg("path", { class: "live-axes", d: "M -1.7 0 H 1.7 M 0 -1.7 V 1.7" }), this.arrow, this.keys, this.handle);
     this.handle.addEventListener("pointerdown", (event) => this.handle.setPointerCapture(event.pointerId));
     this.handle.addEventListener("pointermove", (event) => {
       if (this.handle.hasPointerCapture(event.pointerId)) turn_to(this.degrees_at(event) - this.unturned);

@@ -297,15 +297,15 @@ class Stage {
 
   /** A slider over some values; `spoken` turns a value into what is shown and read out. */
   slider(label, values, value, spoken) {
-    const output = make("output");
+    const shown = make("b");  // not an <output>: the label would be its label
     const input = make("input", { type: "range", min: 0, max: values.length - 1, value: values.indexOf(value) });
     const speak = () => {
-      output.textContent = spoken(values[input.value]);
-      input.setAttribute("aria-valuetext", output.textContent);
+      shown.textContent = spoken(values[input.value]);
+      input.setAttribute("aria-valuetext", shown.textContent);
     };
     input.addEventListener("input", () => { speak(); this.change(); });
     speak();
-    this.controls.append(make("label", { class: "live-field" }, make("span", {}, label, " ", output), input));
+    this.controls.append(make("label", { class: "live-field" }, make("span", {}, label, " ", shown), input));
     return {
       get value() { return values[input.value]; },
       set value(wanted) { input.value = values.indexOf(wanted); speak(); },
