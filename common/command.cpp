@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "common/figure.hpp"
+#include "common/whole_file.hpp"
 
 namespace {
 

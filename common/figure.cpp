@@ -1,12 +1,8 @@
 #include "common/figure.hpp"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cmath>
-#include <cstdio>
-#include <cstring>
 #include <stdexcept>
 
 #include "common/color.hpp"
@@ -145,20 +141,6 @@ void require_drawable(const Panel& panel) {
   }
 }
 
-[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& reason) {
-  throw std::runtime_error(fmt::format("cannot write {}: {}", path.string(), reason));
-}
-
-/// Writes and flushes a new file; returns 0 or the system's reason.
-int write_new_file(const std::filesystem::path& path, const std::string& content) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  if (file == nullptr) return errno;
-  const bool written = std::fwrite(content.data(), 1, content.size(), file) == content.size() &&
-                       std::fflush(file) == 0 && fsync(fileno(file)) == 0;
-  const int reason = written ? 0 : errno;
-  return std::fclose(file) == 0 || reason != 0 ? reason : errno;
-}
-
 }  // namespace
 
 std::string heat_map_svg(const std::vector<Panel>& panels, const std::string& description) {
@@ -181,30 +163,4 @@ std::string heat_map_svg(const std::vector<Panel>& panels, const std::string& de
              "height=\"{1:.0f}\" role=\"img\">\n<title>{2}</title>\n",
              width, height + margin, escaped(description)) +
          style + content + "</svg>\n";
-}
-
-WholeFile::WholeFile(const std::filesystem::path& path, const std::string& content) : path_(path) {
-  std::error_code ignored;
-  if (std::filesystem::is_symlink(path, ignored))
-    path_ = std::filesystem::weakly_canonical(path, ignored);
-  if (std::filesystem::exists(path_, ignored) &&
-      !std::filesystem::is_regular_file(path_, ignored)) {
-    refuse(path, std::filesystem::is_directory(path_, ignored) ? "it is a folder"
-                                                               : "it is not a plain file");
-  }
-  temporary_ = path_.string() + fmt::format(".{}.part", getpid());
-  const int reason = write_new_file(temporary_, content);
-  if (reason != 0) {
-    std::remove(temporary_.c_str());
-    refuse(path, std::strerror(reason));
-  }
-}
-
-WholeFile::~WholeFile() {
-  if (!temporary_.empty()) std::remove(temporary_.c_str());
-}
-
-void WholeFile::put_in_place() {
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) refuse(path_, std::strerror(errno));
-  temporary_.clear();
 }

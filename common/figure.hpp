@@ -1,8 +1,7 @@
 #pragma once
 /// @file
-/// @brief Heat maps as SVG pictures, and how a file is written whole or not at all.
+/// @brief Heat maps as SVG pictures.
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -17,26 +16,3 @@ constexpr std::size_t max_panel_side = 64;
 /// @return an SVG document
 /// @throws std::invalid_argument when a side is longer than `max_panel_side`
 std::string heat_map_svg(const std::vector<Panel>& panels, const std::string& description);
-
-/// A file that appears whole or not at all: written under a temporary name beside its own, flushed,
-/// and renamed when it is wanted. What stood there before stays until then.
-class WholeFile {
- public:
-  /// Writes the content under the temporary name. A link is followed to the file that it names.
-  /// @throws std::runtime_error with the path and the system's reason, also where the path is no
-  /// plain file
-  WholeFile(const std::filesystem::path& path, const std::string& content);
-
-  /// Removes the temporary file, if it has not been put in place.
-  ~WholeFile();
-  WholeFile(const WholeFile&) = delete;
-  WholeFile& operator=(const WholeFile&) = delete;
-
-  /// Gives the file its own name.
-  /// @throws std::runtime_error with the path and the system's reason
-  void put_in_place();
-
- private:
-  std::filesystem::path path_;
-  std::filesystem::path temporary_;
-};

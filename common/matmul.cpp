@@ -20,16 +20,22 @@ void require_product(const MatrixView& a, const MatrixView& b) {
   }
 }
 
-void require_result(const Matrix& out, const MatrixView& a, const MatrixView& b) {
-  if (out.shape(0) != a.rows || out.shape(1) != b.columns) {
+void require_result(const MatrixSpan& out, const MatrixView& a, const MatrixView& b) {
+  if (out.rows != a.rows || out.columns != b.columns) {
     throw std::invalid_argument(fmt::format("matmul: {} times {} is ({}, {}), but the result is {}",
                                             shape_text(a), shape_text(b), a.rows, b.columns,
                                             shape_text(out)));
   }
 }
 
+void fill(const MatrixSpan& out, Real number) {
+  for (std::size_t i = 0; i < out.rows; ++i) {
+    for (std::size_t j = 0; j < out.columns; ++j) out(i, j) = number;
+  }
+}
+
 /// out += a b, one row of b at a time: the order in which all three lie in memory.
-void add_product_by_loops(Matrix& out, const MatrixView& a, const MatrixView& b) {
+void add_product_by_loops(const MatrixSpan& out, const MatrixView& a, const MatrixView& b) {
   for (std::size_t i = 0; i < a.rows; ++i) {
     for (std::size_t k = 0; k < a.columns; ++k) {
       const Real factor = a(i, k);
@@ -65,7 +71,7 @@ Placement place(const MatrixView& m) {
 
 /// out = a b + keep * out. This is the call under xt::blas::gemm, which would copy a transposed or
 /// cut-out matrix that is not known at compile time to lie row by row.
-bool multiply_by_blas(Matrix& out, const MatrixView& a, const MatrixView& b, Real keep) {
+bool multiply_by_blas(const MatrixSpan& out, const MatrixView& a, const MatrixView& b, Real keep) {
   const Placement at_a = place(a);
   const Placement at_b = place(b);
   if (!at_a.usable || !at_b.usable) return false;
@@ -75,23 +81,24 @@ bool multiply_by_blas(Matrix& out, const MatrixView& a, const MatrixView& b, Rea
                        static_cast<Index>(a.rows), static_cast<Index>(b.columns),
                        static_cast<Index>(a.columns), Real{1}, a.data,
                        static_cast<Index>(at_a.leading), b.data, static_cast<Index>(at_b.leading),
-                       keep, out.data(), static_cast<Index>(b.columns));
+                       keep, out.data, static_cast<Index>(out.row_step));
   return true;
 }
 
 #else
 
-bool multiply_by_blas(Matrix&, const MatrixView&, const MatrixView&, Real) {
+bool multiply_by_blas(const MatrixSpan&, const MatrixView&, const MatrixView&, Real) {
   return false;
 }
 
 #endif
 
 /// out = a b + keep * out, with keep 0 or 1.
-void multiply(Matrix& out, const MatrixView& a, const MatrixView& b, Real keep) {
+void multiply(const MatrixSpan& out, const MatrixView& a, const MatrixView& b, Real keep) {
   const bool nothing_to_add = a.columns == 0;
-  if (out.size() > 0 && !nothing_to_add && multiply_by_blas(out, a, b, keep)) return;
-  if (keep == Real{0}) out.fill(0);
+  const bool nothing_to_write = out.rows == 0 || out.columns == 0;
+  if (!nothing_to_write && !nothing_to_add && multiply_by_blas(out, a, b, keep)) return;
+  if (keep == Real{0}) fill(out, 0);
   add_product_by_loops(out, a, b);
 }
 
@@ -104,13 +111,13 @@ Matrix matmul(const MatrixView& a, const MatrixView& b) {
   return out;
 }
 
-void matmul_into(Matrix& out, const MatrixView& a, const MatrixView& b) {
+void matmul_into(const MatrixSpan& out, const MatrixView& a, const MatrixView& b) {
   require_product(a, b);
   require_result(out, a, b);
   multiply(out, a, b, 0);
 }
 
-void matmul_add(Matrix& out, const MatrixView& a, const MatrixView& b) {
+void matmul_add(const MatrixSpan& out, const MatrixView& a, const MatrixView& b) {
   require_product(a, b);
   require_result(out, a, b);
   multiply(out, a, b, 1);

@@ -8,6 +8,38 @@
 #include <numeric>
 #include <stdexcept>
 
+namespace {
+
+void require_inside(const Matrix& m, std::size_t top, std::size_t height, std::size_t left,
+                    std::size_t width) {
+  if (top > m.shape(0) || height > m.shape(0) - top || left > m.shape(1) ||
+      width > m.shape(1) - left) {
+    throw std::out_of_range(
+        fmt::format("part: {} rows from {} and {} columns from {} of a matrix of {}", height, top,
+                    width, left, shape_text(m)));
+  }
+}
+
+}  // namespace
+
+MatrixView part(const Matrix& m, std::size_t top, std::size_t height, std::size_t left,
+                std::size_t width) {
+  require_inside(m, top, height, left, width);
+  const std::size_t step = m.shape(1);
+  return {m.data() + top * step + left, height, width, static_cast<std::ptrdiff_t>(step), 1};
+}
+
+MatrixSpan part(Matrix& m, std::size_t top, std::size_t height, std::size_t left,
+                std::size_t width) {
+  require_inside(m, top, height, left, width);
+  const std::size_t step = m.shape(1);
+  return {m.data() + top * step + left, height, width, step};
+}
+
+MatrixView transpose(const MatrixView& m) {
+  return {m.data, m.columns, m.rows, m.column_step, m.row_step};
+}
+
 Real largest_of(const Vector& numbers) {
   const auto larger = [](Real a, Real b) { return a > b ? a : b; };
   return std::reduce(numbers.begin(), numbers.end(), -std::numeric_limits<Real>::infinity(),

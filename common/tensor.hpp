@@ -35,14 +35,7 @@
 #endif
 
 #include "common/memory.hpp"
-
-/// The number that everything is computed in: float, as GPT-2 is; double where a check needs more
-/// digits.
-#ifdef ATTENTION_DOUBLE
-using Real = double;
-#else
-using Real = float;
-#endif
+#include "common/real.hpp"
 
 using Vector = xt::xtensor<Real, 1, xt::layout_type::row_major, TensorAllocator<Real>>;
 using Matrix = xt::xtensor<Real, 2, xt::layout_type::row_major, TensorAllocator<Real>>;
@@ -69,12 +62,52 @@ struct MatrixView {
         row_step(static_cast<std::ptrdiff_t>(e.strides()[0])),
         column_step(static_cast<std::ptrdiff_t>(e.strides()[1])) {}
 
+  MatrixView(const Real* first, std::size_t height, std::size_t width, std::ptrdiff_t down,
+             std::ptrdiff_t right)
+      : data(first), rows(height), columns(width), row_step(down), column_step(right) {}
+
   /// The entry in row `i`, column `j`; no check.
   const Real& operator()(std::size_t i, std::size_t j) const {
     return data[static_cast<std::ptrdiff_t>(i) * row_step +
                 static_cast<std::ptrdiff_t>(j) * column_step];
   }
 };
+
+/// Whole rows of a matrix, or a part of each, that something is written into where they lie.
+///
+/// A `Matrix` turns into one by itself. Like a view it must not outlive its matrix.
+struct MatrixSpan {
+  Real* data;            ///< the entry (0, 0)
+  std::size_t rows;      ///< number of rows
+  std::size_t columns;   ///< number of columns
+  std::size_t row_step;  ///< from an entry to the one below it, in numbers
+
+  MatrixSpan(Matrix& m)
+      : data(m.data()), rows(m.shape(0)), columns(m.shape(1)), row_step(m.shape(1)) {}
+  MatrixSpan(Real* first, std::size_t height, std::size_t width, std::size_t down)
+      : data(first), rows(height), columns(width), row_step(down) {}
+
+  /// What is written can be read, too.
+  operator MatrixView() const {
+    return {data, rows, columns, static_cast<std::ptrdiff_t>(row_step), 1};
+  }
+
+  /// The entry in row `i`, column `j`; no check.
+  Real& operator()(std::size_t i, std::size_t j) const { return data[i * row_step + j]; }
+};
+
+/// The part of a matrix that begins in row `top` and column `left`.
+/// @return (height, width), where it lies
+/// @throws std::out_of_range when the matrix ends before the part does
+MatrixView part(const Matrix& m, std::size_t top, std::size_t height, std::size_t left,
+                std::size_t width);
+MatrixSpan part(Matrix& m, std::size_t top, std::size_t height, std::size_t left,
+                std::size_t width);
+
+/// Rows as columns and columns as rows, where they lie.
+/// @param m  (n, k)
+/// @return   (k, n)
+MatrixView transpose(const MatrixView& m);
 
 //! [matmul]
 /// The matrix product `a b`.
@@ -87,11 +120,11 @@ Matrix matmul(const MatrixView& a, const MatrixView& b);
 
 /// Writes the matrix product `a b` into `out`, which has its shape already: no memory is allocated.
 /// @throws std::invalid_argument when the inner sizes differ or `out` has another shape.
-void matmul_into(Matrix& out, const MatrixView& a, const MatrixView& b);
+void matmul_into(const MatrixSpan& out, const MatrixView& a, const MatrixView& b);
 
 /// Adds the matrix product `a b` to what `out` holds, as sums of gradients need it.
 /// @throws std::invalid_argument when the inner sizes differ or `out` has another shape.
-void matmul_add(Matrix& out, const MatrixView& a, const MatrixView& b);
+void matmul_add(const MatrixSpan& out, const MatrixView& a, const MatrixView& b);
 
 /// The largest number; −∞ when there is none. (xt::amax and xt::sum take four times as long.)
 Real largest_of(const Vector& numbers);

@@ -8,19 +8,8 @@
 #include <stdexcept>
 
 #include "common/random.hpp"
-#include "common/unicode.hpp"
 
 namespace {
-
-/// Control characters could drive the reader's terminal, and neither they nor the noncharacters may
-/// stand in XML.
-void require_printable(const Character& c, const std::string& name) {
-  const bool noncharacter = (c.code & 0xFFFE) == 0xFFFE;
-  if (is_control(c.code) || noncharacter) {
-    throw std::invalid_argument(fmt::format("{} has the control character U+{:04X} at byte {}",
-                                            name, static_cast<unsigned>(c.code), c.offset));
-  }
-}
 
 void require_length(std::size_t T, const std::string& name) {
   if (T == 0)
@@ -74,6 +63,18 @@ std::vector<double> word_entries(const std::string& word, std::size_t d_in) {
 
 }  // namespace
 
+bool is_printable(std::int32_t code) {
+  const bool noncharacter = (code & 0xFFFE) == 0xFFFE;
+  return !is_control(code) && !noncharacter;
+}
+
+void require_text(const Character& c, const std::string& name) {
+  if (!is_space(c.code) && !is_printable(c.code)) {
+    throw std::invalid_argument(fmt::format("{} has the control character U+{:04X} at byte {}",
+                                            name, static_cast<unsigned>(c.code), c.offset));
+  }
+}
+
 std::vector<std::string> split_words(std::string_view text, const std::string& name) {
   std::vector<std::string> words;
   std::string word;
@@ -83,10 +84,10 @@ std::vector<std::string> split_words(std::string_view text, const std::string& n
   };
   for (std::size_t at = 0; at < text.size();) {
     const Character c = character_at(text, at, name);
+    require_text(c, name);
     if (is_space(c.code)) {
       finish();
     } else {
-      require_printable(c, name);
       word += text.substr(at, c.length);
     }
     at += c.length;

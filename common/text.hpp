@@ -9,10 +9,19 @@
 #include <vector>
 
 #include "common/tensor.hpp"
+#include "common/unicode.hpp"
 
 /// The most tokens a chapter's program takes. One (T, T) matrix of floats has 67 MB at this
 /// length.
 constexpr std::size_t max_tokens = 4096;
+
+/// Whether a character may be shown: it is no control character and no noncharacter. Control
+/// characters could drive the reader's terminal, and neither kind may stand in XML.
+bool is_printable(std::int32_t code);
+
+/// Refuses what is neither white space nor printable.
+/// @throws std::invalid_argument with the character and its offset
+void require_text(const Character& c, const std::string& name);
 
 /// Cuts a text at its white space. Words that look the same are the same: the text is brought into
 /// Unicode's composed form (NFC) first.

@@ -11,7 +11,7 @@
 
 Character character_at(std::string_view text, std::size_t offset, const std::string& name) {
   const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + offset;
-  utf8proc_int32_t code = 0;
+  std::int32_t code = 0;
   const auto left = static_cast<utf8proc_ssize_t>(text.size() - offset);
   const utf8proc_ssize_t length = utf8proc_iterate(bytes, left, &code);
   if (length < 1) {
@@ -44,7 +44,7 @@ std::vector<Sign> signs_of(std::string_view text) {
   utf8proc_int32_t state = 0;
   utf8proc_int32_t before = 0;
   for (std::size_t at = 0; at < text.size();) {
-    const Character c = character_at(text, at);
+    const Character c = character_at(text, at, "the text");
     if (at == 0 || utf8proc_grapheme_break_stateful(before, c.code, &state)) {
       signs.push_back({text.substr(at, 0), 0});
     }

@@ -19,10 +19,9 @@ struct Character {
 /// The character that starts at a byte of the text.
 /// @param name  what the message calls the text
 /// @throws std::invalid_argument with the byte and its offset, where the text is not UTF-8
-Character character_at(std::string_view text, std::size_t offset,
-                       const std::string& name = "the text");
+Character character_at(std::string_view text, std::size_t offset, const std::string& name);
 
-/// Whether a character is white space: a blank, a tab, the end of a line.
+/// Whether a character is white space of any kind, line breaks and tabs included.
 bool is_space(std::int32_t code);
 
 /// Whether a character is of the kind that drives a terminal and shows nothing.

@@ -1,10 +1,6 @@
 /// @file
 /// @brief The tensor utility and the plumbing in common/, as tests.
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <limits>
 
 #include "common/color.hpp"
@@ -12,37 +8,14 @@
 #include "common/measure.hpp"
 #include "common/report.hpp"
 #include "common/text.hpp"
+#include "common/whole_file.hpp"
+#include "files.hpp"
 #include "reference.hpp"
 #include "support.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A folder of its own for a test, gone afterwards.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "attention-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
-std::string content_of(const fs::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
@@ -325,25 +298,88 @@ TEST_CASE("a figure escapes its words and says what it shows") {
 TEST_CASE("a file is written whole or not at all") {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "figure.svg";
-  const auto files = [&] {
-    return std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator());
-  };
   WholeFile(path, "first").put_in_place();
   {
     const WholeFile abandoned(path, "never");
     CHECK(content_of(path) == "first");
-    CHECK(files() == 2);
+    CHECK(folder.files() == 2);
   }
-  CHECK(files() == 1);
+  CHECK(folder.files() == 1);
   fs::create_symlink(path, folder.path() / "link.svg");
   WholeFile(folder.path() / "link.svg", "second").put_in_place();
   CHECK(content_of(path) == "second");
-  CHECK(files() == 2);
+  CHECK(folder.files() == 2);
   CHECK(throws_saying([&] { WholeFile(folder.path() / "no" / "figure.svg", "x"); },
                       "No such file or directory"));
+  CHECK(throws_saying([&] { WholeFile(path / "figure.svg", "x"); }, "Not a directory"));
   CHECK(throws_saying([&] { WholeFile(folder.path(), "x"); }, "it is a folder"));
   CHECK(throws_saying([] { WholeFile("/dev/null", "x"); }, "it is not a plain file"));
-  CHECK(files() == 2);
+  CHECK(folder.files() == 2);
+}
+
+TEST_CASE("a file that is written part by part is not seen before it is whole") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.add("weights", "before");
+  WholeFile file(path);
+  file.write("one ", 4);
+  file.write(nullptr, 0);
+  file.write("two", 3);
+  file.flush();
+  CHECK(content_of(path) == "before");
+  file.put_in_place();
+  CHECK(content_of(path) == "one two");
+  CHECK(folder.files() == 1);
+}
+
+TEST_CASE("on a full disk the file from before stays and nothing else does") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.add("weights", "before");
+  {
+    const SmallDisk small(100000);
+    CHECK(throws_saying([&] { WholeFile(path, std::string(200000, 'x')); },
+                        "weights: File too large"));
+    CHECK(throws_saying(
+        [&] {
+          WholeFile file(path);
+          for (int i = 0; i < 200000; ++i) file.write("x", 1);
+          file.put_in_place();
+        },
+        "weights: File too large"));
+  }
+  CHECK(content_of(path) == "before");
+  CHECK(folder.files() == 1);
+}
+
+TEST_CASE("what a killed program has left half-written is removed and nothing else is") {
+  const TemporaryFolder folder;
+  folder.add("weights.999999999.part", "left by a program that was killed");
+  for (const char* other : {"weights.part", "weights..part", "weights.1.part.svg", "other.1.part",
+                            "weights.1x.part", "my_weights.1.part"}) {
+    folder.add(other, "someone's");
+  }
+  const fs::path path = folder.path() / "weights";
+  WholeFile first(path);
+  const fs::path half_written = folder.path() / fmt::format("weights.{}.part", getpid());
+  CHECK(fs::exists(half_written));
+  CHECK_FALSE(fs::exists(folder.path() / "weights.999999999.part"));
+  CHECK(throws_saying([&] { WholeFile second(path); }, "File exists"));  // the first lives on
+  CHECK(fs::exists(half_written));
+  first.put_in_place();
+  CHECK(folder.files() == 7);
+}
+
+TEST_CASE("a file is read whole or refused") {
+  const TemporaryFolder folder;
+  const std::string content(100000, 'x');
+  const fs::path path = folder.add("text", content);
+  CHECK(read_whole_file(path, 100000) == content);
+  CHECK(
+      throws_saying([&] { read_whole_file(path, 99999); }, "text: it has more than 99,999 bytes"));
+  CHECK(read_whole_file(folder.add("empty", ""), 0).empty());
+  CHECK(throws_saying([&] { read_whole_file(folder.path() / "no", 9); },
+                      "no: No such file or directory"));
+  CHECK(throws_saying([&] { read_whole_file(folder.path(), 9); }, "it is a folder"));
+  CHECK(throws_saying([] { read_whole_file("/dev/zero", 1000); }, "more than 1,000 bytes"));
 }
 
 TEST_CASE("entropy and gradient of a row of weights") {

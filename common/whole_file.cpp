@@ -1,0 +1,149 @@
+#include "common/whole_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+#include <string_view>
+
+#include "common/text.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view suffix = ".part";
+
+[[noreturn]] void refuse(const char* action, const fs::path& path, const std::string& reason) {
+  throw std::runtime_error(fmt::format("cannot {} {}: {}", action, path.string(), reason));
+}
+
+[[noreturn]] void refuse_writing(const fs::path& path, const std::string& reason) {
+  refuse("write", path, reason);
+}
+
+/// The file that a link names, or the path itself.
+fs::path without_link(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored) : path;
+}
+
+void require_plain_or_new(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored) || fs::is_regular_file(path, ignored)) return;
+  refuse_writing(path,
+                 fs::is_directory(path, ignored) ? "it is a folder" : "it is not a plain file");
+}
+
+/// Whether `name` is `file`, the number of a process, and the suffix.
+bool is_temporary_name(std::string_view name, std::string_view file) {
+  if (name.size() <= file.size() + 1 + suffix.size() || name.substr(0, file.size()) != file) {
+    return false;
+  }
+  const std::string_view rest = name.substr(file.size());
+  const std::string_view number = rest.substr(1, rest.size() - 1 - suffix.size());
+  const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
+  return rest[0] == '.' && rest.substr(rest.size() - suffix.size()) == suffix &&
+         std::all_of(number.begin(), number.end(), is_digit);
+}
+
+/// A program that writes holds a lock on its temporary file, which ends with it.
+void remove_if_abandoned(const fs::path& temporary) {
+  const int file = open(temporary.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (file < 0) return;
+  if (flock(file, LOCK_EX | LOCK_NB) == 0) unlink(temporary.c_str());
+  close(file);
+}
+
+void remove_abandoned_files(const fs::path& path) {
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    const fs::path& other = entry.path();
+    if (is_temporary_name(other.filename().string(), path.filename().string())) {
+      remove_if_abandoned(other);
+    }
+  }
+}
+
+/// A new file with the lock that tells others that it is being written; null: see errno.
+std::FILE* open_new_file(const fs::path& path) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file < 0) return nullptr;
+  flock(file, LOCK_EX | LOCK_NB);  // where there are no locks, nothing is removed either
+  return fdopen(file, "wb");
+}
+
+/// A new name is on the disk only when its folder is. Some file systems cannot flush a folder; the
+/// file is in its place in any case.
+void flush_folder_of(const fs::path& path) {
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const int file = open(folder.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  fsync(file);
+  close(file);
+}
+
+}  // namespace
+
+WholeFile::WholeFile(const fs::path& path) : path_(without_link(path)) {
+  require_plain_or_new(path_);
+  remove_abandoned_files(path_);
+  const fs::path temporary = path_.string() + fmt::format(".{}{}", getpid(), suffix);
+  file_.reset(open_new_file(temporary));
+  if (!file_) refuse_writing(path, std::strerror(errno));
+  temporary_ = temporary;
+}
+
+WholeFile::WholeFile(const fs::path& path, const std::string& content) : WholeFile(path) {
+  write(content.data(), content.size());
+  flush();
+}
+
+WholeFile::~WholeFile() {
+  if (!temporary_.empty()) std::remove(temporary_.c_str());
+}
+
+void WholeFile::write(const void* bytes, std::size_t count) {
+  if (count > 0 && std::fwrite(bytes, 1, count, file_.get()) != count) {
+    refuse_writing(path_, std::strerror(errno));
+  }
+}
+
+void WholeFile::flush() {
+  if (std::fflush(file_.get()) != 0 || fsync(fileno(file_.get())) != 0) {
+    refuse_writing(path_, std::strerror(errno));
+  }
+}
+
+void WholeFile::put_in_place() {
+  flush();
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    refuse_writing(path_, std::strerror(errno));
+  }
+  temporary_.clear();
+  flush_folder_of(path_);
+}
+
+std::string read_whole_file(const fs::path& path, std::size_t most) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) refuse("read", path, "it is a folder");
+  std::ifstream file(path, std::ios::binary);
+  if (!file) refuse("read", path, std::strerror(errno));
+  std::string content;
+  std::array<char, 65536> part;
+  while (file.read(part.data(), part.size()), file.gcount() > 0) {
+    content.append(part.data(), static_cast<std::size_t>(file.gcount()));
+    if (content.size() > most) refuse("read", path, "it has more than " + grouped(most) + " bytes");
+  }
+  if (file.bad()) refuse("read", path, std::strerror(errno));
+  return content;
+}
