@@ -33,7 +33,7 @@ class Plane {
     for (const [key, value] of Object.entries({ cx: x, cy: -y })) this.handle.setAttribute(key, value);
     this.keys.replaceChildren(...keys.values.flatMap(([x, y], i) => [
       make_svg("line", { x1: 0, y1: 0, x2: x, y2: -y }),
-      make_svg("text", { x: 1.15 * x + 0.06, y: -1.15 * y + 0.05 }, `key ${i + 1}`),
+      make_svg("text", { x: 1.32 * x, y: -1.32 * y + 0.06 }, `key ${i + 1}`),
     ]));
     this.element.setAttribute("aria-label",
       `Token 3's query points to (${number_text(x, 2)}, ${number_text(y, 2)}); the keys point to ` +
