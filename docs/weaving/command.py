@@ -27,6 +27,8 @@ markers in a page (each block ends with a line <!-- end -->; what is in between 
                                                       from "WORDS" lines N, and: fails
   <!-- diff: [REGION] -->                             what the mechanism changed there
   <!-- figure: NAME.svg "CAPTION" -- OPTIONS -->      drawn by the program into figures/
+  <!-- live: 3 NAME "CAPTION" -- OPTIONS -->          the same, into figures/NAME.svg; in the HTML
+                                                      book the figure NAME of docs/live/03_*.js
   <!-- command: ./chapters/diff 3 -->                 run from the root
   <!-- chapters -->                                   the table of chapters
   0.896<!-- = name.name[2][1] -- OPTIONS -->          a number of the program's --json

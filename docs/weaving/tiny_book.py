@@ -103,6 +103,8 @@ matters now*). See [the diff](#the-diff) and [the start](../01_mean/README.md#on
 <!-- end -->
 <!-- figure: means.svg "Means of 4.0000 degrees" -- --text "1, 2" -->
 <!-- end -->
+<!-- live: 2 window "A window to move" -- --text "1, 2, 3" -->
+<!-- end -->
 """
 
 FRONT = """\
