@@ -7,6 +7,7 @@ Most sessions are in a small stand-in for the book, whose chapters are a few lin
 the book itself, in a copy of it.
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -33,6 +34,7 @@ from exercising import compiler, holes, results, sanitizers, screen, verdict  # 
 from exercising.book import Book  # noqa: E402
 from exercising.trouble import Rotten  # noqa: E402
 
+SHOWN = r"Ctrl-C\s+ends\s+it"  # the last words that watch shows of a verdict
 PATIENCE = 600  # seconds for what takes half a minute on a machine with nothing else to do
 
 # --- the stand-in ------------------------------------------------------------------------------
@@ -219,6 +221,11 @@ class Terminal:
     def interrupt(self):
         os.write(self.terminal, b"\x03")
 
+    def kill(self):
+        """Whatever a test has come to, its command does not go on."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.process, signal.SIGKILL)
+
     def end(self, seconds=PATIENCE):
         """The exit code."""
         end = time.monotonic() + seconds
@@ -265,7 +272,9 @@ class Session(unittest.TestCase):
         return done.stdout + done.stderr
 
     def on_a_terminal(self, *words, **options):
-        return Terminal([self.book / "tests/exercise", *words], **options)
+        terminal = Terminal([self.book / "tests/exercise", *words], **options)
+        self.addCleanup(terminal.kill)
+        return terminal
 
     def edit(self, old, new):
         text = self.copy.read_text()
@@ -526,17 +535,17 @@ class Session(unittest.TestCase):
     def test_watch_answers_every_save(self):
         self.call("start", "1.1")
         watch = self.on_a_terminal("watch", "--quick")
-        self.assertIn("1.1 the division is still empty", watch.wait_for("Ctrl-C ends it"))
+        self.assertIn("1.1 the division is still empty", watch.wait_for(SHOWN))
         self.fill("1.1", "result = x * 2;")
-        self.assertIn("This looks like: doubled, and not halved.", watch.wait_for("Ctrl-C ends it"))
+        self.assertIn("This looks like: doubled, and not halved.", watch.wait_for(SHOWN))
         self.edit("x * 2", "x / two")
-        self.assertIn("It does not compile.", watch.wait_for("Ctrl-C ends it"))
+        self.assertIn("It does not compile.", watch.wait_for(SHOWN))
         self.copy.rename(self.copy.with_suffix(".old"))
-        self.assertIn("is gone", watch.wait_for("Ctrl-C ends it"))
+        self.assertIn("is gone", watch.wait_for(SHOWN))
         self.copy.with_suffix(".old").rename(self.copy)
-        watch.wait_for("Ctrl-C ends it")
+        watch.wait_for(SHOWN)
         self.edit("x / two", "x / 2")
-        self.assertIn("✓ 1.1 the division", watch.wait_for("Ctrl-C ends it"))
+        self.assertIn("✓ 1.1 the division", watch.wait_for(SHOWN))
         watch.interrupt()
         self.assertEqual(watch.end(), 0)
         self.assertRegex(plain(watch.shown), r"Stopped. Your copies are as you saved them.")
@@ -572,10 +581,10 @@ class Session(unittest.TestCase):
         self.call("start", "1.1")
         both = [self.on_a_terminal("watch", "--quick") for _ in "12"]
         for watch in both:
-            watch.wait_for("Ctrl-C ends it")
+            watch.wait_for(SHOWN)
         self.fill("1.1", "result = x / 2;")
         for watch in both:
-            self.assertIn("is right", watch.wait_for("Ctrl-C ends it"))
+            self.assertIn("is right", watch.wait_for(SHOWN))
         for watch in both:
             watch.interrupt()
             self.assertEqual(watch.end(), 0)
@@ -738,7 +747,8 @@ class RealBook(unittest.TestCase):
         self.copy = book / "exercises/03_scaling/attention.hpp"
         self.start()
         watch = Terminal([self.command, "watch", "--quick"], columns=60)
-        watch.wait_for("Ctrl-C ends it")
+        self.addCleanup(watch.kill)
+        watch.wait_for(SHOWN)
         self.wrong_and_right(watch)
         watch.interrupt()
         self.assertEqual(watch.end(), 0)
@@ -768,13 +778,13 @@ class RealBook(unittest.TestCase):
                  "3.4": ("return scores;", "entries are wrong")}
         for number, (lines, words) in wrong.items():
             self.replace(number, lines)
-            self.assertIn(words, " ".join(watch.wait_for("Ctrl-C ends it").split()))
+            self.assertIn(words, " ".join(watch.wait_for(SHOWN).split()))
             self.assertIn("1 of 3", self.say("hint", number))
             self.say("reset", number)
-            watch.wait_for(f"{number} .* is still empty[^✗]*Ctrl-C ends it")
+            watch.wait_for(f"{number} .* is still empty[^✗]*{SHOWN}")
             solution = self.say("solution", number, "--insist").partition("\n")[2]
             self.replace(number, solution.strip())
-            self.assertIn(f"✓ {number}", watch.wait_for("Ctrl-C ends it"))
+            self.assertIn(f"✓ {number}", watch.wait_for(SHOWN))
         self.assertIn("4 of 4 passed", self.say())
 
     def through_plain_cmake(self):
