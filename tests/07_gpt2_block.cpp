@@ -180,6 +180,20 @@ TEST_CASE("the gradients of attention reach all weights and the input") {
   });
 }
 
+TEST_CASE("the bias of the keys changes no output and has no gradient") {
+  BlockExample e = usual_block();
+  HeadsPass pass = e.attention_pass();
+  Block gradient = gradients_before(e.sizes, 0);
+  Matrix grad_x = e.grad_output;
+  e.block().attention.backward(grad_x, gradient.attention, e.grad_output, pass, e.x);
+  const Vector& idle = gradient.attention.b_key;
+  CHECK_THAT(Matrix(xt::view(idle, xt::newaxis(), xt::all())),
+             equals(Matrix(Matrix::shape_type{1, e.sizes.width}, 0)));
+  for (std::size_t j = 0; j < e.sizes.width; ++j) e.block().attention.b_key(j) += Real(j) - 2;
+  INFO("each row of scores has grown by one number, and softmax should not notice");
+  CHECK_THAT(e.attention_pass().output, equals(pass.output));
+}
+
 TEST_CASE("a block is x plus attention of its norm and of that plus feed-forward of its norm",
           "[A22]") {
   const BlockExample e = any_block();

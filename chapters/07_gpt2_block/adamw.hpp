@@ -10,10 +10,12 @@
 //! [adamw]
 /// "Decoupled Weight Decay Regularization", Loshchilov and Hutter, 2019.
 struct AdamW {
+  //! [adamw_numbers]
   double beta_1 = 0.9;    ///< how much of the mean gradient stays, each step
   double beta_2 = 0.99;   ///< how much of the mean squared gradient stays
   double epsilon = 1e-8;  ///< keeps the division from one by 0
   double decay = 0.1;     ///< how much a matrix shrinks in a step, times the learning rate
+  //! [adamw_numbers]
 
   /// One step of one tensor, or of a part of it.
   /// @param weights   changed

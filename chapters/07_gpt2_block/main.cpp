@@ -195,16 +195,16 @@ void show_gradient(const Options& options, Report& report) {
   report.number("loss", loss(), 4, fmt::format("at the beginning; ln 5 is {:.4f}", std::log(5.0)));
   cross_entropy_backward(pass.logits, targets, 1);
   model.backward(gradient, pass.logits, pass, tokens);
-  Real& weight = model.blocks[1].feed_forward.b_down(3);
-  const Real step = static_cast<Real>(0.002);
+  Real& weight = model.token_embedding(1, 3);
+  const Real step = static_cast<Real>(0.001);
   const Real before = weight;
   weight = before + step;
   const double above = loss();
   weight = before - step;
   const double below = loss();
-  report.number("by_backward", static_cast<double>(gradient.blocks[1].feed_forward.b_down(3)), 4,
-                "the slope in one bias, by backward");
-  report.number("by_trying", (above - below) / (2 * static_cast<double>(step)), 4,
+  report.number("by_backward", static_cast<double>(gradient.token_embedding(1, 3)), 3,
+                "the slope in one number of the token embedding, by backward");
+  report.number("by_trying", (above - below) / (2 * static_cast<double>(step)), 3,
                 "the same, from the loss a little above and a little below");
   const Attention& slopes = gradient.blocks[1].attention;
   report.check("b_key_is_idle",
