@@ -85,8 +85,9 @@ MatrixMatcher adds_the_gradient(const Matrix& before, const ResultOf& result);
 /// @return (1, n)
 Matrix measured_gradient(Row numbers, const std::function<double()>& result);
 
-/// How far a gradient is from the measured one, as a share of their size.
-double relative_error(ConstRow gradient, const Matrix& measured);
+/// Checks a gradient against the measured one: the difference as a share of their size.
+void check_measured(const std::string& name, ConstRow gradient, Row numbers,
+                    const std::function<double()>& result);
 
 /// What that share may be: rounding is all that is left in double, and shows in float.
 constexpr double most_relative_error = sizeof(Real) == 8 ? 1e-6 : 2e-2;
