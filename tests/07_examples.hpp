@@ -74,21 +74,23 @@ class Gradients {
 MatrixMatcher is_computed_by(const ResultOf& result);
 
 /// A gradient, which may be wrong in ways of its own: forgotten, of the wrong sign or size, or
-/// the gradient of another computation.
+/// without a part of the chain.
 MatrixMatcher is_the_gradient(const ResultOf& result);
 
 /// The same where `before` was there already: gradients are added up.
 MatrixMatcher adds_the_gradient(const Matrix& before, const ResultOf& result);
 
-/// A gradient measured, not derived: each number is moved a little up and a little down, and
-/// `result` says what comes of it.
-/// @return (1, n)
-Matrix measured_gradient(Row numbers, const std::function<double()>& result);
+/// Checks gradients that were added to one number everywhere. Where several are wrong it explains
+/// the first, and names the others.
+void check_gradients(const slow::Matrices& got, const Gradients& slow, Real before = 0);
 
-/// How far a gradient is from the measured one, as a share of their size.
-double relative_error(ConstRow gradient, const Matrix& measured);
+/// Checks a gradient against one that is measured, not derived: each number is moved a little up
+/// and a little down, and `result` says what comes of it.
+void check_measured(const std::string& name, ConstRow gradient, Row numbers,
+                    const std::function<double()>& result);
 
-/// What that share may be: rounding is all that is left in double, and shows in float.
+/// How far the two may be apart, as a share of their size: rounding is all that is left in double,
+/// and shows in float.
 constexpr double most_relative_error = sizeof(Real) == 8 ? 1e-6 : 2e-2;
 
 /// Σ g ⊙ y, the number whose gradient in y is g.

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <set>
 
 #include "07_examples.hpp"
@@ -447,6 +448,25 @@ TEST_CASE("each piece of work is done once and by a thread that exists") {
   }
 }
 
+TEST_CASE("no two threads use one work space and two threads work at the same time") {
+  std::array<std::atomic<bool>, 3> busy = {};
+  std::atomic<bool> shared = false;
+  std::atomic<int> begun = 0;
+  std::atomic<bool> together = true;
+  in_parallel(3, 3, [&](std::size_t, std::size_t thread) {
+    if (busy.at(thread).exchange(true)) shared = true;
+    ++begun;
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    while (begun < 3 && together) {  // until all three pieces are in work
+      std::this_thread::yield();
+      if (std::chrono::steady_clock::now() > limit) together = false;
+    }
+    busy.at(thread) = false;
+  });
+  CHECK(together);
+  CHECK_FALSE(shared);
+}
+
 TEST_CASE("a failure on any thread reaches the caller") {
   for (const std::size_t threads : {1U, 3U}) {
     const auto fail_at = [&](std::size_t bad) {
@@ -510,6 +530,21 @@ TEST_CASE("a training step of any batch is one of AdamW on the mean loss") {
     INFO(name << " after two steps");
     CHECK_THAT(got, is_trained(right, name, training, optimizer, before));
   }
+}
+
+TEST_CASE("a tensor of many numbers is trained to its last") {
+  Example e = random_example({4200, 2, 1, 2, 4, 1, 2, false, 436});  // 16,800 in the embedding
+  TrainingSettings settings = usual_settings(1);
+  settings.threads = 2;
+  const Batch batch = {1, 2, {7, 4199}, {4198, 0}};
+  const auto training = [&](const slow::Optimizer& o) {
+    return slow_training(e.model, {batch}, settings.learning_rate, o);
+  };
+  Trainer trainer(e.model, settings);
+  trainer.step(batch);
+  CHECK_THAT(trainer.model.token_embedding,
+             is_trained(training(optimizer_of(settings)), "token_embedding", training,
+                        optimizer_of(settings), tensors_of(e.model)));
 }
 
 TEST_CASE("any number of threads gives the same bits") {
@@ -639,6 +674,18 @@ TEST_CASE("a batch of another size than the trainer was made for is refused") {
   Trainer trainer(small_model().model, usual_settings(4));
   CHECK(throws_saying([&] { trainer.step(random_batch(3, 3, 433)); },
                       "3 sequences, but the trainer was made for 4"));
+}
+
+TEST_CASE("nobody to work and nothing to work on are refused") {
+  const GPT2 model = small_model().model;
+  TrainingSettings settings = usual_settings(0);
+  CHECK(throws_saying([&] { Trainer(model, settings); }, "0 sequences"));
+  settings = usual_settings(2);
+  settings.threads = 0;
+  CHECK(throws_saying([&] { Trainer(model, settings); }, "0 threads"));
+  const std::vector<int> text = {1, 2, 3};
+  CHECK(throws_saying([&] { mean_loss(model, text, 0, 1); }, "0 symbols"));
+  CHECK(throws_saying([&] { mean_loss(model, text, 3, 0); }, "0 threads"));
 }
 
 TEST_CASE("after the first a training step allocates nothing of the size of an activation") {
