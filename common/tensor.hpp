@@ -37,7 +37,9 @@
 #include "common/memory.hpp"
 #include "common/real.hpp"
 
+/// Numbers in a row.
 using Vector = xt::xtensor<Real, 1, xt::layout_type::row_major, TensorAllocator<Real>>;
+/// Numbers in rows and columns; those of a row lie side by side.
 using Matrix = xt::xtensor<Real, 2, xt::layout_type::row_major, TensorAllocator<Real>>;
 
 /// A matrix, or a part of one, looked at where it lies: nothing is copied.

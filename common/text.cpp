@@ -1,26 +1,15 @@
 #include "common/text.hpp"
 
 #include <fmt/core.h>
-#include <utf8proc.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <map>
-#include <memory>
 #include <stdexcept>
 
 #include "common/random.hpp"
 
 namespace {
-
-std::string composed(const std::string& word) {
-  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(word.c_str());
-  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> result(utf8proc_NFC(bytes),
-                                                                       &std::free);
-  if (!result) throw std::bad_alloc();
-  return reinterpret_cast<const char*>(result.get());
-}
 
 void require_length(std::size_t T, const std::string& name) {
   if (T == 0)
@@ -72,54 +61,11 @@ std::vector<double> word_entries(const std::string& word, std::size_t d_in) {
   return entries;
 }
 
-/// Calls `visit(part, columns)` for each part of the text that a terminal shows as one sign: a
-/// letter with its accents, or an emoji made of several characters.
-template <class Visit>
-void for_each_sign(std::string_view text, Visit visit) {
-  std::size_t begin = 0;
-  std::size_t columns = 0;
-  utf8proc_int32_t state = 0;
-  utf8proc_int32_t before = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const Character c = character_at(text, at, "the text");
-    if (at > 0 && utf8proc_grapheme_break_stateful(before, c.code, &state)) {
-      visit(text.substr(begin, at - begin), columns);
-      begin = at;
-      columns = 0;
-    }
-    columns = std::max(columns, static_cast<std::size_t>(std::max(0, utf8proc_charwidth(c.code))));
-    const bool flag_letter = c.code >= 0x1F1E6 && c.code <= 0x1F1FF;  // two of them make a flag
-    const bool emoji_selector = c.code == 0xFE0F;  // turns the sign before it into an emoji
-    if (flag_letter || emoji_selector) columns = 2;
-    before = c.code;
-    at += c.length;
-  }
-  if (begin < text.size()) visit(text.substr(begin), columns);
-}
-
 }  // namespace
-
-Character character_at(std::string_view text, std::size_t offset, const std::string& name) {
-  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + offset;
-  std::int32_t code = 0;
-  const auto left = static_cast<utf8proc_ssize_t>(text.size() - offset);
-  const utf8proc_ssize_t length = utf8proc_iterate(bytes, left, &code);
-  if (length < 1) {
-    throw std::invalid_argument(fmt::format("{} is not UTF-8: byte {} is 0x{:02X}", name, offset,
-                                            static_cast<unsigned char>(text[offset])));
-  }
-  return {offset, static_cast<std::size_t>(length), code};
-}
-
-bool is_space(std::int32_t code) {
-  const utf8proc_category_t category = utf8proc_category(code);
-  return (code >= 0x09 && code <= 0x0D) || code == 0x85 || category == UTF8PROC_CATEGORY_ZS ||
-         category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
-}
 
 bool is_printable(std::int32_t code) {
   const bool noncharacter = (code & 0xFFFE) == 0xFFFE;
-  return utf8proc_category(code) != UTF8PROC_CATEGORY_CC && !noncharacter;
+  return !is_control(code) && !noncharacter;
 }
 
 void require_text(const Character& c, const std::string& name) {
@@ -180,7 +126,7 @@ Sequence first_tokens(const Sequence& sequence, std::size_t count) {
 
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;
-  for_each_sign(text, [&](std::string_view, std::size_t columns) { width += columns; });
+  for (const Sign& sign : signs_of(text)) width += sign.columns;
   return width;
 }
 
@@ -188,13 +134,11 @@ std::string clip(const std::string& text, std::size_t width) {
   if (display_width(text) <= width) return text;
   std::string kept;
   std::size_t used = 0;
-  bool full = false;
-  for_each_sign(text, [&](std::string_view sign, std::size_t columns) {
-    full = full || used + columns + 1 > width;
-    if (full) return;
-    kept += sign;
-    used += columns;
-  });
+  for (const Sign& sign : signs_of(text)) {
+    if (used + sign.columns + 1 > width) break;
+    kept += sign.text;
+    used += sign.columns;
+  }
   return kept + "…";
 }
 

@@ -4,31 +4,16 @@
 /// vectors.
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/tensor.hpp"
+#include "common/unicode.hpp"
 
 /// The most tokens a chapter's program takes. One (T, T) matrix of floats has 67 MB at this
 /// length.
 constexpr std::size_t max_tokens = 4096;
-
-/// One character of a text: where it starts, its length in bytes, and which it is in Unicode.
-struct Character {
-  std::size_t offset;
-  std::size_t length;
-  std::int32_t code;
-};
-
-/// The character that starts at a byte of a text.
-/// @param name  what the message calls the text
-/// @throws std::invalid_argument with the offset of a byte that is not UTF-8
-Character character_at(std::string_view text, std::size_t offset, const std::string& name);
-
-/// Whether a character is white space of any kind, line breaks and tabs included.
-bool is_space(std::int32_t code);
 
 /// Whether a character may be shown: it is no control character and no noncharacter. Control
 /// characters could drive the reader's terminal, and neither kind may stand in XML.

@@ -43,16 +43,17 @@ void require_plain_or_new(const fs::path& path) {
                  fs::is_directory(path, ignored) ? "it is a folder" : "it is not a plain file");
 }
 
-/// Whether `name` is `file`, the number of a process, and the suffix.
-bool is_temporary_name(std::string_view name, std::string_view file) {
-  if (name.size() <= file.size() + 1 + suffix.size() || name.substr(0, file.size()) != file) {
-    return false;
-  }
-  const std::string_view rest = name.substr(file.size());
-  const std::string_view number = rest.substr(1, rest.size() - 1 - suffix.size());
+/// The file that a temporary name belongs to: what stands before the number of a process and the
+/// suffix. Empty: it is no temporary name.
+std::string_view file_of_temporary_name(std::string_view name) {
+  if (!name.ends_with(suffix)) return "";
+  name.remove_suffix(suffix.size());
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return "";
+  const std::string_view number = name.substr(dot + 1);
   const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
-  return rest[0] == '.' && rest.substr(rest.size() - suffix.size()) == suffix &&
-         std::all_of(number.begin(), number.end(), is_digit);
+  const bool is_number = !number.empty() && std::all_of(number.begin(), number.end(), is_digit);
+  return is_number ? name.substr(0, dot) : "";
 }
 
 /// A program that writes holds a lock on its temporary file, which ends with it.
@@ -63,15 +64,18 @@ void remove_if_abandoned(const fs::path& temporary) {
   close(file);
 }
 
-void remove_abandoned_files(const fs::path& path) {
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
+/// Removes what was to become a file of one name, or of any name if it is empty.
+void remove_abandoned_files(const fs::path& folder, const std::string& file) {
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    const fs::path& other = entry.path();
-    if (is_temporary_name(other.filename().string(), path.filename().string())) {
-      remove_if_abandoned(other);
-    }
+    const std::string name = entry.path().filename().string();
+    const std::string_view wanted = file_of_temporary_name(name);
+    if (!wanted.empty() && (file.empty() || wanted == file)) remove_if_abandoned(entry.path());
   }
+}
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
 }
 
 /// A new file with the lock that tells others that it is being written; null: see errno.
@@ -85,8 +89,7 @@ std::FILE* open_new_file(const fs::path& path) {
 /// A new name is on the disk only when its folder is. Some file systems cannot flush a folder; the
 /// file is in its place in any case.
 void flush_folder_of(const fs::path& path) {
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  const int file = open(folder.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = open(folder_of(path).c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return;
   fsync(file);
   close(file);
@@ -94,9 +97,13 @@ void flush_folder_of(const fs::path& path) {
 
 }  // namespace
 
+void remove_abandoned_files(const fs::path& folder) {
+  remove_abandoned_files(folder, "");
+}
+
 WholeFile::WholeFile(const fs::path& path) : path_(without_link(path)) {
   require_plain_or_new(path_);
-  remove_abandoned_files(path_);
+  remove_abandoned_files(folder_of(path_), path_.filename().string());
   const fs::path temporary = path_.string() + fmt::format(".{}{}", getpid(), suffix);
   file_.reset(open_new_file(temporary));
   if (!file_) refuse_writing(path, std::strerror(errno));

@@ -47,6 +47,9 @@ class WholeFile {
   std::unique_ptr<std::FILE, Close> file_;
 };
 
+/// Removes what killed programs have left in a folder of files that were to be whole.
+void remove_abandoned_files(const std::filesystem::path& folder);
+
 /// The content of a file, or of a pipe that has a name.
 /// @throws std::runtime_error with the path and the reason, also for a folder and where there are
 /// more than `most` bytes

@@ -136,6 +136,9 @@ class Weaving(BookCase):
                       "   // Plain addition: the days are few.\n```\n", text)
         self.assertIn("```diff\n+/// The mean of each window of two days.\n+inline", text)
         self.assertIn("![Means of 4.0000 degrees](figures/means.svg)\n<!-- end -->", text)
+        self.assertIn("![A window to move](figures/window.svg)\n<!-- end -->", text)
+        self.assertEqual(self.text("chapters/02_window/figures/window.svg"),
+                         "<svg><!-- 1, 2, 3 --></svg>\n")
         self.assertNotIn("//!", text)
 
     def test_the_front_page_has_a_table_a_figure_and_a_command(self):
@@ -159,7 +162,7 @@ class Weaving(BookCase):
         runs.unlink()
         self.append(PAGE, "<!-- output: [days] -->\n<!-- end -->\n" * 3)
         run_weave(self.root, "2")
-        self.assertEqual(runs.read_text().count("run"), 4)  # plain, --text twice, --json
+        self.assertEqual(runs.read_text().count("run"), 5)  # plain, --text thrice, --json
 
     def test_git_settings_change_nothing(self):
         settings = self.root / "settings"
@@ -201,6 +204,10 @@ class StaleBlocks(BookCase):
     def test_a_stale_figure(self):
         self.append("chapters/02_window/figures/means.svg", "\n")
         self.assert_reports(PAGE, "<!-- figure", "means.svg on the disk is not the picture")
+
+    def test_a_stale_static_figure_of_a_live_one(self):
+        self.append("chapters/02_window/figures/window.svg", "\n")
+        self.assert_reports(PAGE, "<!-- live", "window.svg on the disk is not the picture")
 
     def test_a_stale_table(self):
         self.replace("chapters/01_mean/README.md", "nothing before it", "nothing at all")
@@ -290,6 +297,7 @@ class BlocksThatCannotBeMade(BookCase):
     def test_markers_in_another_form(self):
         self.assert_block_reports("listing: attention.hpp", "is written <!-- listing: FILE",
                                   "output: by hand --", "is written <!-- output: [SECTION]",
+                                  "live: window \"A\"", "is written <!-- live: CHAPTER NAME",
                                   "command: sh -c 'open", "the options cannot be taken apart")
         self.append("README.md", "<!-- output: -- -->\n<!-- end -->\n")
         self.assert_reports("README.md", "<!-- output: -- -->", "belongs to no chapter")

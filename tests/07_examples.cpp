@@ -12,14 +12,26 @@ Matrix matrix_of(const Parameter& parameter) {
   return m;
 }
 
-Matrix times(const Matrix& m, double factor) {
-  return Matrix(m * static_cast<Real>(factor));
-}
-
 double size_of(ConstRow numbers) {
   double sum = 0;
   for (const Real x : numbers) sum += static_cast<double>(x) * static_cast<double>(x);
   return std::sqrt(sum);
+}
+
+/// How fast `result` grows with each number: (1, n).
+Matrix measured_gradient(Row numbers, const std::function<double()>& result) {
+  const double little = sizeof(Real) == 8 ? 1e-5 : 1e-2;
+  Matrix gradient(Matrix::shape_type{1, numbers.size()}, 0);
+  for (std::size_t k = 0; k < numbers.size(); ++k) {
+    const Real before = numbers[k];
+    numbers[k] = before + static_cast<Real>(little);
+    const double above = result();
+    numbers[k] = before - static_cast<Real>(little);
+    const double below = result();
+    numbers[k] = before;
+    gradient(0, k) = static_cast<Real>((above - below) / (2 * little));
+  }
+  return gradient;
 }
 
 }  // namespace
@@ -73,14 +85,10 @@ Example random_example(const ModelSizes& s) {
           random_tokens(s.B * s.T, s.symbols, s.seed + 1)};
 }
 
-Matrix number(double x) {
-  return Matrix(Matrix::shape_type{1, 1}, static_cast<Real>(x));
-}
-
-Matrix as_row(ConstRow numbers) {
-  Matrix m(Matrix::shape_type{1, numbers.size()}, 0);
-  std::copy(numbers.begin(), numbers.end(), m.begin());
-  return m;
+Matrix times(const Matrix& m, double factor) {
+  Matrix product = m;
+  for (Real& x : product) x *= static_cast<Real>(factor);
+  return product;
 }
 
 Matrix rows_of(const Matrix& m, std::size_t first, std::size_t height) {
@@ -136,46 +144,46 @@ MatrixMatcher is_the_gradient(const ResultOf& result) {
   for (const slow::Mistake& mistake : slow::mistakes_backward()) {
     matcher.unless(mistake.name, [&mistake, result] { return result(mistake.way); });
   }
-  for (const slow::Mistake& mistake : slow::mistakes_forward()) {
-    matcher.unless("this is the gradient of another computation: " + mistake.name,
-                   [&mistake, result] { return result(mistake.way); });
-  }
   return matcher;
 }
 
 MatrixMatcher adds_the_gradient(const Matrix& before, const ResultOf& result) {
   const auto added = [before, result](const slow::Way& way) {
-    return Matrix(before + result(way));
+    return reference::sum(before, result(way));
   };
   const Matrix right = result({});
   MatrixMatcher matcher = is_the_gradient(added);
   matcher.unless("the gradient overwrites what was there; it must be added to it", right);
   matcher.unless("no gradient arrives here", before);
-  matcher.unless("the gradient has the wrong sign", Matrix(before - right));
-  matcher.unless("the gradient is added twice", Matrix(before + right + right));
+  matcher.unless("the gradient has the wrong sign", reference::sum(before, times(right, -1)));
+  matcher.unless("the gradient is added twice", reference::sum(before, times(right, 2)));
   return matcher;
 }
 
-Matrix measured_gradient(Row numbers, const std::function<double()>& result) {
-  const double little = sizeof(Real) == 8 ? 1e-5 : 1e-2;
-  Matrix gradient(Matrix::shape_type{1, numbers.size()}, 0);
-  for (std::size_t k = 0; k < numbers.size(); ++k) {
-    const Real before = numbers[k];
-    numbers[k] = before + static_cast<Real>(little);
-    const double above = result();
-    numbers[k] = before - static_cast<Real>(little);
-    const double below = result();
-    numbers[k] = before;
-    gradient(0, k) = static_cast<Real>((above - below) / (2 * little));
+void check_gradients(const slow::Matrices& got, const Gradients& slow, Real before) {
+  std::vector<std::string> wrong;
+  for (const auto& [name, gradient] : got) {
+    const Matrix start(gradient.shape(), before);
+    if (!same(gradient, reference::sum(start, slow.right().at(name)))) wrong.push_back(name);
   }
-  return gradient;
+  std::string others;
+  for (std::size_t k = 1; k < wrong.size(); ++k) others += "\n  the gradient of " + wrong[k];
+  if (wrong.empty()) return;
+  INFO("the gradient of " << wrong[0]);
+  INFO(wrong.size() - 1 << " more gradients are wrong" << others);
+  const Matrix& first = got.at(wrong[0]);
+  CHECK_THAT(first, adds_the_gradient(Matrix(first.shape(), before), slow[wrong[0]]));
 }
 
-double relative_error(ConstRow gradient, const Matrix& measured) {
+void check_measured(const std::string& name, ConstRow gradient, Row numbers,
+                    const std::function<double()>& result) {
+  const Matrix measured = measured_gradient(numbers, result);
   std::vector<Real> difference(gradient.begin(), gradient.end());
   for (std::size_t k = 0; k < difference.size(); ++k) difference[k] -= measured(0, k);
   // Some gradients are 0 but for rounding, such as that of b_key.
-  return size_of(difference) / std::max({size_of(gradient), size_of(row(measured, 0)), 1e-2});
+  const double size = std::max({size_of(gradient), size_of(row(measured, 0)), 1e-2});
+  INFO("the gradient of " << name << " and the measured one, as a share of their size");
+  CHECK(size_of(difference) / size <= most_relative_error);
 }
 
 double weighted_sum(const Matrix& y, const Matrix& g) {

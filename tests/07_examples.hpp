@@ -7,6 +7,7 @@
 
 #include "07_reference.hpp"
 #include "model.hpp"
+#include "reference.hpp"
 #include "support.hpp"
 
 /// Sizes that all differ, so that nothing fits by chance, and a seed for the numbers.
@@ -40,11 +41,7 @@ void fill_at_random(GPT2& model, Generator& generator);
 
 std::vector<int> random_tokens(std::size_t n, std::size_t symbols, std::uint64_t seed);
 
-/// One number as a matrix, so that a failure can be explained.
-Matrix number(double x);
-
-/// (n), as a matrix of one row.
-Matrix as_row(ConstRow numbers);
+Matrix times(const Matrix& m, double factor);
 Matrix rows_of(const Matrix& m, std::size_t first, std::size_t height);
 
 /// The numbers of a model, or its gradients, by name.
@@ -77,21 +74,23 @@ class Gradients {
 MatrixMatcher is_computed_by(const ResultOf& result);
 
 /// A gradient, which may be wrong in ways of its own: forgotten, of the wrong sign or size, or
-/// the gradient of another computation.
+/// without a part of the chain.
 MatrixMatcher is_the_gradient(const ResultOf& result);
 
 /// The same where `before` was there already: gradients are added up.
 MatrixMatcher adds_the_gradient(const Matrix& before, const ResultOf& result);
 
-/// A gradient measured, not derived: each number is moved a little up and a little down, and
-/// `result` says what comes of it.
-/// @return (1, n)
-Matrix measured_gradient(Row numbers, const std::function<double()>& result);
+/// Checks gradients that were added to one number everywhere. Where several are wrong it explains
+/// the first, and names the others.
+void check_gradients(const slow::Matrices& got, const Gradients& slow, Real before = 0);
 
-/// How far a gradient is from the measured one, as a share of their size.
-double relative_error(ConstRow gradient, const Matrix& measured);
+/// Checks a gradient against one that is measured, not derived: each number is moved a little up
+/// and a little down, and `result` says what comes of it.
+void check_measured(const std::string& name, ConstRow gradient, Row numbers,
+                    const std::function<double()>& result);
 
-/// What that share may be: rounding is all that is left in double, and shows in float.
+/// How far the two may be apart, as a share of their size: rounding is all that is left in double,
+/// and shows in float.
 constexpr double most_relative_error = sizeof(Real) == 8 ? 1e-6 : 2e-2;
 
 /// Σ g ⊙ y, the number whose gradient in y is g.

@@ -118,10 +118,7 @@ void check_gradients(const BlockExample& e, const slow::Matrices& got, const Mat
       return slow::weighted_sum(slow_function(in, way), e.grad_output);
     });
   });
-  for (const auto& [name, gradient] : got) {
-    INFO("the gradient of " << name);
-    CHECK_THAT(gradient, adds_the_gradient(Matrix(gradient.shape(), before), slow[name]));
-  }
+  check_gradients(got, slow, before);
   INFO("the gradient of the input");
   CHECK_THAT(grad_x, with_divisors(is_the_gradient(slow["x"]), e.sizes, slow["x"]));
 }
@@ -239,6 +236,61 @@ TEST_CASE("dropout reaches the weights and both halves of a block and goes back 
   Matrix grad = e.grad_output;
   e.block().backward(grad, gradient, pass, dropout);
   check_gradients(e, tensors_of(gradient, e.sizes), grad, 0, slow_block);
+}
+
+TEST_CASE("measured gradients agree with those of attention") {
+  BlockExample e = usual_block();
+  HeadsPass pass = e.attention_pass();
+  Block gradient = gradients_before(e.sizes, 0);
+  Matrix grad_x(e.x.shape(), 0);
+  e.block().attention.backward(grad_x, gradient.attention, e.grad_output, pass, e.x);
+  const auto attended = [&e] { return weighted_sum(e.attention_pass().output, e.grad_output); };
+  check_measured("x", numbers(grad_x), numbers(e.x), attended);
+  Attention& weights = e.block().attention;
+  for (const auto W :
+       {&Attention::W_query, &Attention::W_key, &Attention::W_value, &Attention::W_out}) {
+    check_measured("a matrix", numbers(gradient.attention.*W), numbers(weights.*W), attended);
+  }
+  for (const auto b :
+       {&Attention::b_query, &Attention::b_key, &Attention::b_value, &Attention::b_out}) {
+    check_measured("a bias", row(gradient.attention.*b), row(weights.*b), attended);
+  }
+}
+
+TEST_CASE("measured gradients agree with that of a block's input with and without dropout") {
+  BlockExample e = usual_block();
+  for (const double p : {0.0, 0.3}) {
+    const auto dropout_from = [p](Generator& generator) {
+      return Dropout{static_cast<Real>(p), &generator};
+    };
+    Generator generator(203);
+    BlockPass pass = e.pass(dropout_from(generator));
+    Block gradient = gradients_before(e.sizes, 0);
+    Matrix grad = e.grad_output;
+    e.block().backward(grad, gradient, pass, dropout_from(generator));
+    INFO("dropout " << p);
+    check_measured("x", numbers(grad), numbers(e.x), [&] {
+      Generator same_each_time(203);
+      return weighted_sum(e.pass(dropout_from(same_each_time)).output, e.grad_output);
+    });
+  }
+}
+
+TEST_CASE("scores of twenty thousand stay shares and hidden ones stay hidden") {
+  Attention attention(3, 3);
+  for (std::size_t j = 0; j < 3; ++j) {
+    attention.W_query(j, j) = 200;
+    attention.W_key(j, j) = -1;
+    attention.W_value(j, j) = 1;
+    attention.W_out(j, j) = 1;
+  }
+  const Matrix x = {{10, 10, 10}, {-10, -10, 10}};
+  HeadsPass pass(1, 2, 3, 3);
+  attention.forward(pass, x, causal_mask(2));
+  INFO("the first token scores itself with -20000 and the second, which is hidden, with 20000");
+  CHECK_THAT(pass.heads[0].weights, equals({{1, 0}, {1, 0}}));
+  CHECK_THAT(pass.heads[2].weights, equals(decimals({{1, 0}, {0.5, 0.5}})));
+  CHECK(pass.heads[0].weights(0, 1) == 0);
 }
 
 TEST_CASE("a block drops nothing without a generator", "[A15]") {

@@ -479,14 +479,16 @@ void Optimizer::step(Weights& weights, const Matrices& gradients, double rate) {
     m.resize(table.numbers.size());
     v.resize(table.numbers.size());
     for (std::size_t k = 0; k < m.size(); ++k) {
-      const double g = static_cast<double>(gradient.data()[k]) * (clip_after ? 1 : factor);
+      const double w = table.numbers[k].value;
+      double g = static_cast<double>(gradient.data()[k]) * (clip_after ? 1 : factor);
+      if (decay_in_gradient && decays) g += decay * w;
       m[k] = beta_1 * m[k] + (1 - beta_1) * g;
       v[k] = beta_2 * v[k] + (1 - beta_2) * g * g;
       const double mean_now = no_correction ? m[k] : m[k] / (1 - std::pow(beta_1, t));
       const double square_now = no_correction ? v[k] : v[k] / (1 - std::pow(beta_2, t));
-      const double w = table.numbers[k].value;
-      const double shrunk = decays ? w - rate * decay * w : w;
-      const double direction = mean_now / (std::sqrt(square_now) + epsilon);
+      const double shrunk = decays && !decay_in_gradient ? w - rate * decay * w : w;
+      const double direction = mean_now / (epsilon_under_root ? std::sqrt(square_now + epsilon)
+                                                              : std::sqrt(square_now) + epsilon);
       table.numbers[k] = shrunk - rate * direction * (clip_after ? factor : 1);
     }
   }

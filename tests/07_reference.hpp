@@ -231,6 +231,8 @@ struct Optimizer {
   bool decay_nowhere = false;
   bool clip_by_tensor = false;
   bool clip_after = false;  // the step instead of the gradient
+  bool decay_in_gradient = false;
+  bool epsilon_under_root = false;
   std::size_t steps = 0;
   std::map<std::string, std::vector<double>> mean, square;
 

@@ -2,7 +2,6 @@
 /// @brief How a model writes, as tests.
 
 #include "07_examples.hpp"
-#include "reference.hpp"
 #include "sampling.hpp"
 
 namespace {

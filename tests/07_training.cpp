@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <set>
 
 #include "07_examples.hpp"
@@ -94,6 +95,9 @@ std::vector<OptimizerMistake> wrong_optimizers(const slow::Optimizer& right) {
   add("the gradients are not clipped", [](slow::Optimizer& o) { o.clip = 1e9; });
   add("the step is clipped, not the gradient", [](slow::Optimizer& o) { o.clip_after = true; });
   add("β1 and β2 are swapped", [](slow::Optimizer& o) { std::swap(o.beta_1, o.beta_2); });
+  add("the decay is added to the gradient, and so scaled by Adam (this is Adam, not AdamW)",
+      [](slow::Optimizer& o) { o.decay_in_gradient = true; });
+  add("ε stands under the root", [](slow::Optimizer& o) { o.epsilon_under_root = true; });
   add("there is no ε", [](slow::Optimizer& o) { o.epsilon = 0; });
   return all;
 }
@@ -444,6 +448,25 @@ TEST_CASE("each piece of work is done once and by a thread that exists") {
   }
 }
 
+TEST_CASE("no two threads use one work space and two threads work at the same time") {
+  std::array<std::atomic<bool>, 3> busy = {};
+  std::atomic<bool> shared = false;
+  std::atomic<int> begun = 0;
+  std::atomic<bool> together = true;
+  in_parallel(3, 3, [&](std::size_t, std::size_t thread) {
+    if (busy.at(thread).exchange(true)) shared = true;
+    ++begun;
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    while (begun < 3 && together) {  // until all three pieces are in work
+      std::this_thread::yield();
+      if (std::chrono::steady_clock::now() > limit) together = false;
+    }
+    busy.at(thread) = false;
+  });
+  CHECK(together);
+  CHECK_FALSE(shared);
+}
+
 TEST_CASE("a failure on any thread reaches the caller") {
   for (const std::size_t threads : {1U, 3U}) {
     const auto fail_at = [&](std::size_t bad) {
@@ -491,7 +514,7 @@ TEST_CASE("a training step of any batch is one of AdamW on the mean loss") {
           .unless("the loss is summed, not averaged", number(loss * tokens)));
   double squares = 0;
   for (const auto& [name, g] : slow_gradients(weights_of(e.model), e.model.config, first)) {
-    squares += static_cast<double>(xt::sum(g * g)());
+    squares += weighted_sum(g, g);
   }
   const double norm = std::sqrt(squares);
   CHECK_THAT(number(trainer.gradient_norm()),
@@ -507,6 +530,21 @@ TEST_CASE("a training step of any batch is one of AdamW on the mean loss") {
     INFO(name << " after two steps");
     CHECK_THAT(got, is_trained(right, name, training, optimizer, before));
   }
+}
+
+TEST_CASE("a tensor of many numbers is trained to its last") {
+  Example e = random_example({4200, 2, 1, 2, 4, 1, 2, false, 436});  // 16,800 in the embedding
+  TrainingSettings settings = usual_settings(1);
+  settings.threads = 2;
+  const Batch batch = {1, 2, {7, 4199}, {4198, 0}};
+  const auto training = [&](const slow::Optimizer& o) {
+    return slow_training(e.model, {batch}, settings.learning_rate, o);
+  };
+  Trainer trainer(e.model, settings);
+  trainer.step(batch);
+  CHECK_THAT(trainer.model.token_embedding,
+             is_trained(training(optimizer_of(settings)), "token_embedding", training,
+                        optimizer_of(settings), tensors_of(e.model)));
 }
 
 TEST_CASE("any number of threads gives the same bits") {
@@ -636,6 +674,18 @@ TEST_CASE("a batch of another size than the trainer was made for is refused") {
   Trainer trainer(small_model().model, usual_settings(4));
   CHECK(throws_saying([&] { trainer.step(random_batch(3, 3, 433)); },
                       "3 sequences, but the trainer was made for 4"));
+}
+
+TEST_CASE("nobody to work and nothing to work on are refused") {
+  const GPT2 model = small_model().model;
+  TrainingSettings settings = usual_settings(0);
+  CHECK(throws_saying([&] { Trainer(model, settings); }, "0 sequences"));
+  settings = usual_settings(2);
+  settings.threads = 0;
+  CHECK(throws_saying([&] { Trainer(model, settings); }, "0 threads"));
+  const std::vector<int> text = {1, 2, 3};
+  CHECK(throws_saying([&] { mean_loss(model, text, 0, 1); }, "0 symbols"));
+  CHECK(throws_saying([&] { mean_loss(model, text, 3, 0); }, "0 threads"));
 }
 
 TEST_CASE("after the first a training step allocates nothing of the size of an activation") {

@@ -143,6 +143,16 @@ Matrix decimals(std::initializer_list<std::initializer_list<double>> rows) {
   return m;
 }
 
+Matrix number(double x) {
+  return Matrix(Matrix::shape_type{1, 1}, static_cast<Real>(x));
+}
+
+Matrix as_row(ConstRow numbers) {
+  Matrix m(Matrix::shape_type{1, numbers.size()}, 0);
+  std::copy(numbers.begin(), numbers.end(), m.begin());
+  return m;
+}
+
 Matrix column_ranges(const Matrix& m) {
   Matrix ranges(Matrix::shape_type{2, m.shape(1)});
   for (std::size_t j = 0; j < m.shape(1); ++j) {

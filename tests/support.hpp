@@ -9,6 +9,7 @@
 
 #include "catch.hpp"
 #include "common/random.hpp"
+#include "common/rows.hpp"
 #include "common/tensor.hpp"
 
 /// Catch2 shows a matrix of a failed check as its shape and its numbers.
@@ -78,6 +79,12 @@ Matrix rounded(const Matrix& m);
 
 /// A matrix from numbers as they are written in a text.
 Matrix decimals(std::initializer_list<std::initializer_list<double>> rows);
+
+/// One number as a matrix, so that a failure can be explained.
+Matrix number(double x);
+
+/// Numbers that lie one after the other, as a matrix of one row.
+Matrix as_row(ConstRow numbers);
 
 /// The smallest and the largest entry of each column, (2, d).
 Matrix column_ranges(const Matrix& m);

@@ -63,6 +63,11 @@ Batch Dataset::draw(std::size_t B, std::size_t T, std::uint64_t seed, std::size_
 
 double mean_loss(const GPT2& model, Tokens text, std::size_t T, std::size_t threads) {
   if (text.size() < 2) throw std::invalid_argument("A loss needs at least two symbols.");
+  if (T == 0 || threads == 0) {
+    throw std::invalid_argument(
+        fmt::format("mean_loss: pieces of {} symbols on {} threads: at least one of both is needed",
+                    T, threads));
+  }
   const std::size_t targets = text.size() - 1;
   const std::size_t rows = std::min(targets / T, sequences_at_once) * T;
   const std::size_t pieces = rows == 0 ? 0 : targets / rows;

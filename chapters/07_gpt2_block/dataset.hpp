@@ -36,7 +36,8 @@ struct Dataset {
 //! [mean_loss]
 /// The mean loss over a whole text, cut into pieces of T symbols one after the other; each symbol
 /// but the first is a target once. Any number of threads gives the same bits.
-/// @throws std::invalid_argument when there are fewer than two symbols
+/// @throws std::invalid_argument when there are fewer than two symbols, T is 0, or there are no
+/// threads
 double mean_loss(const GPT2& model, Tokens text, std::size_t T, std::size_t threads);
 //! [mean_loss]
 

@@ -111,6 +111,11 @@ std::size_t step_of(const Metadata& metadata, const std::string& name) {
 
 // --- the run -----------------------------------------------------------------------------------
 
+Dataset dataset_of(const std::string& text, const Vocabulary& vocabulary,
+                   const RunSettings& settings) {
+  return {vocabulary.encode(text, "the text"), settings.config.context};
+}
+
 /// A model in training, with its text and its folder.
 class Run {
  public:
@@ -118,7 +123,7 @@ class Run {
       : settings_(settings),
         vocabulary_(std::move(vocabulary)),
         text_sum_(checksum(text)),
-        data_(vocabulary_.encode(text, "the text"), settings.config.context),
+        data_(dataset_of(text, vocabulary_, settings)),
         trainer_(std::move(model), trainer_settings()) {}
 
   Trainer& trainer() { return trainer_; }
@@ -310,10 +315,12 @@ int train(const RunSettings& given) {
   settings.config.symbols = vocabulary.size();
   require_valid(settings.config);
   require_room(settings);
+  dataset_of(text, vocabulary, settings);  // refuses a text that is too short
   std::optional<FolderLock> lock;
   if (!settings.out.empty()) {
     make_folder(settings.out);
     lock.emplace(settings.out);
+    remove_abandoned_files(settings.out);
     begin_folder(settings, vocabulary);
   }
   Generator generator(settings.seed);
@@ -324,6 +331,7 @@ int resume(const RunSettings& given, const Resumption& changes) {
   RunSettings settings = given;
   const std::string name = settings.out.string();
   const FolderLock lock(settings.out);
+  remove_abandoned_files(settings.out);
   LoadedModel loaded = load_model(settings.out);
   if (!loaded.vocabulary) {
     throw std::runtime_error(name + " has no characters.json: it was not trained by this program");

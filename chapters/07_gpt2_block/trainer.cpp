@@ -10,7 +10,6 @@
 
 namespace {
 
-constexpr std::size_t most_shards = 4;  // each costs a copy of the gradients, and their addition
 constexpr std::size_t piece_size = 16384;
 
 /// A part of one of the model's tensors: what a thread adds up and updates at a time.
@@ -38,7 +37,7 @@ Row part_of(const std::vector<Parameter>& parameters, const Piece& piece) {
 }  // namespace
 
 double trainer_bytes(const Config& config, std::size_t T, const TrainingSettings& settings) {
-  const std::size_t shards = std::min(settings.batch, most_shards);
+  const std::size_t shards = shards_of(settings.batch);
   const std::size_t largest = (settings.batch + shards - 1) / shards;
   const auto models = static_cast<double>(3 + shards);  // the weights, two means, the gradients
   const auto passes = static_cast<double>(std::min(settings.threads, shards));
@@ -64,9 +63,14 @@ Trainer::Trainer(GPT2 start, const TrainingSettings& settings)
       mean(zeros_like(model)),
       square(zeros_like(model)),
       work_(std::make_unique<Work>()) {
+  if (settings.batch == 0 || settings.threads == 0) {
+    throw std::invalid_argument(
+        fmt::format("training needs at least one of both: {} sequences, {} threads", settings.batch,
+                    settings.threads));
+  }
   Work& work = *work_;
   work.settings = settings;
-  const std::size_t shards = std::min(settings.batch, most_shards);
+  const std::size_t shards = shards_of(settings.batch);
   for (std::size_t shard = 0; shard < shards; ++shard) work.gradients.push_back(zeros_like(model));
   for (GPT2& gradient : work.gradients) work.in_gradients.push_back(gradient.parameters());
   work.in_model = model.parameters();
@@ -105,7 +109,7 @@ void Trainer::require_finite(double loss) const {
   throw std::runtime_error(
       fmt::format("In step {} the loss is {} and the norm of the gradients {}: training has "
                   "diverged, and a smaller learning rate may help.",
-                  steps + 1, loss, work_->norm));
+                  steps + 1, std::abs(loss), std::abs(work_->norm)));  // abs: no "-nan"
 }
 
 double Trainer::add_up_gradients(const Batch& batch) {

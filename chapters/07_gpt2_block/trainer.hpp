@@ -18,6 +18,13 @@ struct TrainingSettings {
   std::size_t threads = 1;
 };
 
+/// In how many shards a batch is cut. Each costs a copy of the gradients and their addition, so
+/// there are few.
+inline std::size_t shards_of(std::size_t batch) {
+  constexpr std::size_t most = 4;
+  return std::min(batch, most);
+}
+
 /// The memory of a `Trainer`, in bytes.
 double trainer_bytes(const Config& config, std::size_t T, const TrainingSettings& settings);
 
@@ -29,6 +36,7 @@ double trainer_bytes(const Config& config, std::size_t T, const TrainingSettings
 /// The number of shards depends on the batch alone. So any number of threads gives the same bits.
 class Trainer {
  public:
+  /// @throws std::invalid_argument when there are no sequences in a step, or no threads
   Trainer(GPT2 model, const TrainingSettings& settings);
   ~Trainer();
 

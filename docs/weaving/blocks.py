@@ -23,6 +23,7 @@ OUTPUT = re.compile(
     r"(?:from\s+\"(?P<first>[^\"]+)\"\s+lines\s+(?P<count>\d+)\s*)?(?P<fails>fails\s*)?" + ARGUMENTS
 )
 FIGURE = re.compile(CHAPTER + r"(?P<file>[\w.-]+\.svg)\s+\"(?P<caption>[^\"]+)\"\s*" + ARGUMENTS)
+LIVE = re.compile(r"(?P<chapter>\d+)\s+(?P<name>[\w-]+)\s+\"(?P<caption>[^\"]+)\"\s*" + ARGUMENTS)
 TITLE = re.compile(r"== (.*?)(?: ==)?\s*")
 
 
@@ -46,6 +47,7 @@ class BlockMaker:
             "command": self._command,
             "diff": self._diff,
             "figure": self._figure,
+            "live": self._live,
             "chapters": self._chapters,
         }
 
@@ -94,12 +96,20 @@ class BlockMaker:
 
     def _figure(self, page: Page, text: str) -> Product:
         match = parsed(FIGURE, text, "figure: NAME.svg \"CAPTION\" -- OPTIONS")
+        return self._drawn(page, match, match["file"])
+
+    def _live(self, page: Page, text: str) -> Product:
+        """The static figure, which stands where no script runs; docs/live has the live one."""
+        match = parsed(LIVE, text, "live: CHAPTER NAME \"CAPTION\" -- OPTIONS")
+        return self._drawn(page, match, f"{match['name']}.svg")
+
+    def _drawn(self, page: Page, match: re.Match[str], file: str) -> Product:
         chapter = chapter_of(self._book, page, match["chapter"])
         content = self._programs.picture(chapter, words_of(match["arguments"]))
         home = page.chapter.folder if page.chapter else self._book.root / "docs"
-        link = f"figures/{match['file']}" if page.chapter else f"docs/figures/{match['file']}"
+        link = f"figures/{file}" if page.chapter else f"docs/figures/{file}"
         body = f"![{match['caption']}]({link})"
-        return Product(body, home / "figures" / match["file"], content)
+        return Product(body, home / "figures" / file, content)
 
     def _chapters(self, page: Page, text: str) -> Product:
         parsed(re.compile(""), text, "chapters")

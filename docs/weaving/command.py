@@ -27,11 +27,15 @@ markers in a page (each block ends with a line <!-- end -->; what is in between 
                                                       from "WORDS" lines N, and: fails
   <!-- diff: [REGION] -->                             what the mechanism changed there
   <!-- figure: NAME.svg "CAPTION" -- OPTIONS -->      drawn by the program into figures/
+  <!-- live: 3 NAME "CAPTION" -- OPTIONS -->          the same, into figures/NAME.svg; in the HTML
+                                                      book the figure NAME of docs/live/03_*.js
   <!-- command: ./chapters/diff 3 -->                 run from the root
   <!-- chapters -->                                   the table of chapters
   0.896<!-- = name.name[2][1] -- OPTIONS -->          a number of the program's --json
   <!-- constants: 0.5 2.71828 -->                     numbers that no block needs to show
   <!-- changes: a window of two days -->              the chapter's line in the table
+  <!-- graph: "CAPTION" -->                           where the HTML book shows the chapter's data
+                                                      flow, docs/graphs/NN_name.dot
 
 On the front page output, figure and = name the chapter first: <!-- output: 3 [SECTION] -->."""
 

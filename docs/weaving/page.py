@@ -13,8 +13,8 @@ from typing import Iterable, Iterator, NamedTuple, Optional
 
 from weaving.book import Chapter, Problem, closest
 
-BLOCK_WORDS = ("listing", "output", "command", "diff", "figure", "chapters")
-WORDS = (*BLOCK_WORDS, "end", "changes", "constants", "=")
+BLOCK_WORDS = ("listing", "output", "command", "diff", "figure", "live", "chapters")
+WORDS = (*BLOCK_WORDS, "end", "changes", "constants", "graph", "=")
 
 TOKEN = re.compile(
     r"""

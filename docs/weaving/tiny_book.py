@@ -67,6 +67,7 @@ The mean is 6 (*test: the mean of one day is the day*).
 
 <!-- listing: attention.hpp [mean] -->
 <!-- end -->
+<!-- graph: "From days to their mean" -->
 """
 
 SECOND_README = """\
@@ -101,6 +102,8 @@ matters now*). See [the diff](#the-diff) and [the start](../01_mean/README.md#on
 <!-- diff: [window] -->
 <!-- end -->
 <!-- figure: means.svg "Means of 4.0000 degrees" -- --text "1, 2" -->
+<!-- end -->
+<!-- live: 2 window "A window to move" -- --text "1, 2, 3" -->
 <!-- end -->
 """
 

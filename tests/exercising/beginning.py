@@ -1,0 +1,115 @@
+"""The commands that make copies: start, reset and goto."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Optional
+
+from exercising import holes
+from exercising.book import Chapter
+from exercising.desk import ME, Desk
+from exercising.holes import Hole
+from exercising.trouble import Rotten, Trouble
+
+
+def start(desk: Desk, options: argparse.Namespace) -> int:
+    chapter, chosen = desk.book.named(options.word)
+    desk.set_up()
+    if desk.copies.exists(chapter):
+        new = start_more(desk, chapter, chosen)
+    else:
+        new = chosen
+        desk.copies.make(chapter, chosen)
+        desk.progress.remember_book(chapter)
+    desk.progress.start(new)
+    desk.progress.enter(chapter)
+    return show_started(desk, chapter, new) if new else show_no_news(desk, chapter, chosen, options.word)
+
+
+def start_more(desk: Desk, chapter: Chapter, chosen: list[Hole]) -> list[Hole]:
+    """Blanks those that are not yet started in the copy that there is; lines of the reader's own are never lost."""
+    desk.require_files(chapter)
+    started = desk.judge.started(chapter)
+    new = [hole for hole in chosen if hole not in started]
+    for hole in new:
+        if lines_of(hole, desk.copies.text(chapter, hole.file)) != holes.book_lines(hole, chapter.text(hole.file)):
+            raise Trouble(f"Your copy of {chapter.name} no longer has the book's lines where {hole.name} is to be "
+                          f"blanked out. {ME} goto {chapter.number} makes a fresh copy, and keeps yours.")
+    for hole in new:
+        desk.copies.blank(chapter, hole)
+    return new
+
+
+def lines_of(hole: Hole, text: str) -> Optional[list[str]]:
+    try:
+        return holes.book_lines(hole, text)
+    except Rotten:
+        return None
+
+
+def show_no_news(desk: Desk, chapter: Chapter, chosen: list[Hole], word: str) -> int:
+    numbers = " ".join(hole.number for hole in chosen)
+    desk.say(f"{numbers}: already started, and left as it is. To begin again: {ME} reset {word}")
+    desk.show_current(chapter)
+    return 0
+
+
+def show_started(desk: Desk, chapter: Chapter, new: list[Hole]) -> int:
+    """Builds once, so that the first save is answered quickly."""
+    for file in dict.fromkeys(hole.file for hole in new):
+        desk.say(f"Your copy: {desk.copy_name(chapter, file)}", "name")
+    for hole in new:
+        desk.say(f"{hole.name}, line {desk.copies.line(chapter, hole)}: {hole.belongs}", indent=2)
+    verdict = desk.quietly(lambda: desk.judge.judge(chapter, desk.screen.note))
+    if verdict.kind == "broken":
+        desk.screen.show(*verdict.lines)
+        return 1
+    desk.next("watch", "leave it open, and edit in another window")
+    return 0
+
+
+def reset(desk: Desk, options: argparse.Namespace) -> int:
+    chapter = desk.chapter(options.word)
+    if options.word and "." in options.word:
+        blank_again = desk.book.named(options.word)[1]
+        require_place(desk, chapter, blank_again[0])
+        report_backup(desk, desk.copies.back_up(chapter))
+        desk.copies.blank(chapter, blank_again[0])
+    else:
+        blank_again = desk.judge.started(chapter) or list(chapter.holes)
+        report_backup(desk, desk.copies.back_up(chapter))
+        desk.copies.make(chapter, blank_again)
+        desk.progress.remember_book(chapter)
+    desk.progress.start(blank_again)
+    desk.progress.enter(chapter)
+    for hole in blank_again:
+        desk.say(f"{hole.name} is empty again: {desk.place(chapter, hole)}", indent=2)
+    desk.next("watch")
+    return 0
+
+
+def require_place(desk: Desk, chapter: Chapter, hole: Hole) -> None:
+    """Before anything is changed: can the hole's place be found in the copy?"""
+    desk.require_files(chapter)
+    if lines_of(hole, desk.copies.text(chapter, hole.file)) is None:
+        raise Trouble(f"The place of {hole.name} cannot be found in your copy any more: its lines //! [...] are "
+                      f"changed. {ME} reset {chapter.number} makes a new copy of the chapter, and keeps yours.")
+
+
+def goto(desk: Desk, options: argparse.Namespace) -> int:
+    chapter = desk.book.named(options.word)[0]
+    report_backup(desk, desk.copies.back_up(chapter))
+    desk.copies.make(chapter, [])
+    desk.progress.unstart(chapter)
+    desk.progress.remember_book(chapter)
+    desk.progress.enter(chapter)
+    names = ", ".join(desk.copy_name(chapter, file) for file in chapter.files)
+    desk.say(f"The book's {chapter.title}: {names}", "name")
+    desk.next("watch", "change something, and see what the tests say")
+    return 0
+
+
+def report_backup(desk: Desk, backup: Optional[Path]) -> None:
+    if backup:
+        desk.say(f"What you had is kept in {backup.relative_to(desk.root)}")

@@ -1,0 +1,96 @@
+"""The command line: what the reader types, and what is printed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import NoReturn, Sequence
+
+from exercising import beginning, showing, trying
+from exercising.desk import ME, Desk
+from exercising.screen import Screen
+from exercising.trouble import Rotten, Trouble
+
+DESCRIPTION = """\
+The tests as exercises: blanks lines out in a copy of a chapter, and tells you what is right and
+what is not when you have written them again. Your copies are in exercises/, which git ignores."""
+EPILOG = """\
+N is a chapter: 3, 03 or 03_scaling; N.K is one exercise of it, as list shows them. Without it,
+the chapter or the exercise is meant that you are at. Without a command: where you are, and what
+to type next.
+
+The exit code is 0 when everything that is started passes, 1 when it does not, 2 when the command
+cannot be carried out, 130 after Ctrl-C.
+
+examples:
+  tests/exercise start 3     take out what chapter 3 is about
+  tests/exercise watch       and try it again after every save
+  tests/exercise start 6.4   one exercise alone"""
+# What carries a command out, what comes after its name, and what it is for.
+COMMANDS = {
+    "list": (showing.list_all, "", "all exercises: how many lines each takes, and how far you are"),
+    "start": (beginning.start, "N | N.K", "make a copy of a chapter with all its exercises blanked out, or with one"),
+    "watch": (trying.watch, "[N]", "try the copy now and after every save, until Ctrl-C"),
+    "check": (trying.check, "[N]", "try the copy once"),
+    "hint": (showing.hint, "[N.K]", "where to look; asked again, what to think of; and again, nearly the line"),
+    "diff": (showing.diff, "[N]", "your copy against the book's chapter"),
+    "reset": (beginning.reset, "[N | N.K]", "blank out again; what you have is kept, with today's date in its name"),
+    "solution": (showing.solution, "[N.K]", "the book's lines, once yours pass; before that with --insist"),
+    "goto": (beginning.goto, "N", "a copy of the book's chapter with nothing blanked out"),
+}
+
+
+def main(arguments: Sequence[str], root: Path) -> int:
+    screen = Screen()
+    options = parser().parse_args(arguments)
+    try:
+        desk = Desk(root, screen)
+        if desk.progress.notice:
+            desk.say(desk.progress.notice)
+        carry_out = COMMANDS[options.command][0] if options.command else showing.where
+        return carry_out(desk, options)
+    except (Trouble, Rotten) as trouble:
+        return refuse(screen, str(trouble))
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        return refuse(screen, f"{error.filename or ME}: {error.strerror or error}.")
+    except KeyboardInterrupt:
+        screen.unnote()
+        print(f"\nStopped. Your copies are as you saved them. To go on: {ME} watch")
+        return 0 if options.command == "watch" else 130
+
+
+def refuse(screen: Screen, sentence: str) -> int:
+    screen.unnote()
+    print(sentence, file=sys.stderr)
+    return 2
+
+
+class Parser(argparse.ArgumentParser):
+    """Complains in one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"{ME}: {message} (see {ME} --help).", file=sys.stderr)
+        sys.exit(2)
+
+
+def parser() -> argparse.ArgumentParser:
+    made = Parser("tests/exercise", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False,
+                  formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = made.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+    for name, (_, place, about) in COMMANDS.items():
+        add_command(commands, name, place, about)
+    return made
+
+
+def add_command(commands, name: str, place: str, about: str) -> None:
+    command = commands.add_parser(name, help=about, description=about.capitalize() + ".", allow_abbrev=False)
+    if place:
+        command.add_argument("word", metavar=place.strip("[]"), nargs="?" if place.startswith("[") else None)
+    if name in ("watch", "check"):
+        command.add_argument("--verbose", action="store_true", help="all that the compiler and the tests say")
+        command.add_argument("--quick", action="store_true", help="without the second pass, that of the sanitizers")
+    if name == "solution":
+        command.add_argument("--insist", action="store_true", help="before the tests pass")

@@ -1,0 +1,265 @@
+"""The holes of a chapter: lines that a reader writes again, and how a copy is blanked and filled.
+
+The holes of a chapter are in tests/exercises/NN_name.txt:
+
+    # a comment
+    [3.1 the division]
+    lines: [scores] [scaled]
+    belongs: pass.scaled: the scores over √d_k; over 1 when scale is false
+    names: scale keys
+    hint: where to look
+    hint: what to think of
+    hint: nearly the line
+    passes: the name of a test
+
+[...] is the exercise's number and title. `lines:` names one region of the chapter's file, or several that follow each
+other; or one function in a region, whose body is the hole: `body of softmax in [softmax]`. `file:` names the file, if
+it is not attention.hpp. `belongs:` is what a reader is told who runs into the hole. `names:` are variables that would
+be unused without the lines, and are a help besides. `passes:`, which may come several times, is a test that has
+nothing to do with the hole, and passes while it is empty; at least one test must fail.
+
+A region is what stands between two lines `//! [name]`. Both stay in the copy, so that the place can be found again.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Optional
+
+from exercising.trouble import Rotten
+
+HINTS = 3
+WIDTH = 90  # columns of a text in the code, so that lines have 100 at most
+INCLUDE = '#include "tests/hole.hpp"'
+MARKER = re.compile(r"\s*//!\s*\[([^\]]+)\]\s*")
+COMMENT = re.compile(r"\s*//")
+BODY = re.compile(r"body of (\S+) in \[([^\]]+)\]")
+
+
+@dataclass
+class Hole:
+    number: str  # "3.1"
+    title: str
+    chapter: str  # "03_scaling"
+    place: str  # list and line, for messages
+    file: str = "attention.hpp"
+    function: str = ""  # whose body is the hole
+    regions: list[str] = field(default_factory=list)
+    belongs: str = ""
+    names: list[str] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
+    passes: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return f"{self.number} {self.title}"
+
+
+# --- reading a list ----------------------------------------------------------------------------
+
+
+def read_list(path: Path) -> list[Hole]:
+    """The holes of one chapter. Throws Rotten with the line that cannot be understood."""
+    holes: list[Hole] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        place = f"{path.name}:{number}"
+        title = re.fullmatch(r"\[(\d+\.\d+) (.+)\]", line.strip())
+        if not line.strip() or line.startswith("#"):
+            continue
+        if title:
+            holes.append(Hole(title[1], title[2], path.stem, place))
+        elif holes:
+            read_line(holes[-1], line, place)
+        else:
+            raise Rotten(f"{place}: a line [number title] must come first")
+    for count, hole in enumerate(holes, 1):
+        check_hole(hole, f"{int(path.stem[:2])}.{count}")
+    return holes
+
+
+def read_line(hole: Hole, line: str, place: str) -> None:
+    key, _, value = line.partition(":")
+    value = value.strip()
+    if key in ("file", "belongs") and value:
+        setattr(hole, key, value)
+    elif key == "names":
+        hole.names += value.split()
+    elif key in ("hint", "passes") and value:
+        getattr(hole, "hints" if key == "hint" else key).append(value)
+    elif key == "lines" and value:
+        read_place(hole, value, place)
+    else:
+        raise Rotten(f"{place}: neither [number title], lines:, file:, belongs:, names:, hint: nor passes:, "
+                     f"but {line.strip()}")
+
+
+def read_place(hole: Hole, value: str, place: str) -> None:
+    body = BODY.fullmatch(value)
+    if body:
+        hole.function, hole.regions = body[1], [body[2]]
+        return
+    hole.regions = re.findall(r"\[([^\]]+)\]", value)
+    if not hole.regions or re.sub(r"\[[^\]]+\]\s*", "", value):
+        raise Rotten(f"{place}: lines: wants [region]..., or body of NAME in [region], not {value}")
+
+
+def check_hole(hole: Hole, number: str) -> None:
+    if hole.number != number:
+        raise Rotten(f"{hole.place}: this is exercise {number}, not {hole.number}")
+    if not hole.regions or not hole.belongs:
+        raise Rotten(f"{hole.place}: {hole.number} needs lines: and belongs:")
+    if len(hole.hints) != HINTS:
+        raise Rotten(f"{hole.place}: {hole.number} has {len(hole.hints)} hints, not {HINTS}")
+
+
+# --- finding the lines -------------------------------------------------------------------------
+
+
+def span(hole: Hole, lines: list[str]) -> range:
+    """The lines of a hole in the text of its file, with the region's own markers outside. Throws Rotten."""
+    begin, end = region_span(hole, lines)
+    return body_span(hole, lines, begin, end) if hole.function else range(begin, end)
+
+
+def region_span(hole: Hole, lines: list[str]) -> tuple[int, int]:
+    """From the first line of the first region to the last line of the last."""
+    for region in hole.regions:
+        if len(markers(lines, region)) != 2:
+            raise Rotten(f"{hole.place}: {hole.number}: {hole.chapter}/{hole.file} needs two lines //! [{region}]")
+    begin = markers(lines, hole.regions[0])[0] + 1
+    end = markers(lines, hole.regions[-1])[1]
+    if begin >= end:
+        raise Rotten(f"{hole.place}: {hole.number}: the regions come in another order in {hole.chapter}/{hole.file}")
+    return begin, end
+
+
+def markers(lines: list[str], region: str) -> list[int]:
+    found = ((number, MARKER.fullmatch(line)) for number, line in enumerate(lines))
+    return [number for number, marker in found if marker and marker[1] == region]
+
+
+def body_span(hole: Hole, lines: list[str], begin: int, end: int) -> range:
+    """What stands between the braces of a function, or all that follows the parameters of a constructor."""
+    called = re.compile(rf"(^|[\s:~]){re.escape(hole.function)}\(")
+    for start in range(begin, end):
+        if called.search(lines[start]) and not COMMENT.match(lines[start]):
+            first = after_parameters(lines, start, end)
+            last = closing_brace(lines, first, end, indent_of(lines[start]))
+            if last is not None:
+                return range(first, last + is_constructor(lines, first))
+    raise Rotten(f"{hole.place}: {hole.number}: {hole.chapter}/{hole.file} has no function {hole.function} "
+                 f"in [{hole.regions[0]}]")
+
+
+def after_parameters(lines: list[str], start: int, end: int) -> int:
+    for number in range(start, end):
+        if lines[number].rstrip().endswith("{"):
+            return number + 1
+        if is_constructor(lines, number + 1):
+            return number + 1
+    return end
+
+
+def is_constructor(lines: list[str], number: int) -> bool:
+    """Whether a list of members begins here."""
+    return number < len(lines) and lines[number].lstrip().startswith(": ")
+
+
+def closing_brace(lines: list[str], first: int, end: int, indent: str) -> Optional[int]:
+    """The line of the function's last brace."""
+    for number in range(first, end):
+        if lines[number].rstrip() == indent + "}" or lines[number].rstrip().endswith("{}"):
+            return number
+    return None
+
+
+def indent_of(line: str) -> str:
+    return line[:len(line) - len(line.lstrip())]
+
+
+# --- blanking ----------------------------------------------------------------------------------
+
+
+def blanked(hole: Hole, text: str) -> str:
+    """The text with a call of hole() in place of the lines. Throws Rotten when they are not found."""
+    lines = text.splitlines()
+    found = span(hole, lines)
+    first = lines[found.start]
+    stand_in = statement(hole, indent_of(first))
+    if is_constructor(lines, found.start):
+        outer = indent_of(first)[:-4]
+        stand_in = [outer + "{", *statement(hole, outer + "  "), outer + "}"]
+    lines[found.start:found.stop] = stand_in
+    return with_include("\n".join(lines) + "\n")
+
+
+def statement(hole: Hole, indent: str) -> list[str]:
+    """The call that stands in for the lines."""
+    belongs = hole.belongs.replace("\\", "\\\\").replace('"', '\\"')
+    parts = textwrap.wrap(belongs, WIDTH - len(indent), drop_whitespace=False)
+    words = [f'"{hole.name}"', "\n     ".join(f'"{part}"' for part in parts)]
+    if hole.names:
+        words.append(", ".join(hole.names))
+    return textwrap.indent("hole(" + ",\n     ".join(words) + ");", indent).splitlines()
+
+
+def with_include(text: str) -> str:
+    """The text that also includes what declares hole()."""
+    lines = text.splitlines()
+    if INCLUDE not in lines:
+        last = max((number for number, line in enumerate(lines) if line.startswith("#include")), default=0)
+        lines.insert(last + 1, INCLUDE)
+    return "\n".join(lines) + "\n"
+
+
+# --- what is in a copy -------------------------------------------------------------------------
+
+
+def call_span(hole: Hole, lines: list[str]) -> Optional[range]:
+    """Where the call of hole() stands in a copy, with the braces that came with it; None if it is gone."""
+    opening = re.compile(rf'\s*hole\(\s*"{re.escape(hole.number)}[ "]')
+    for start, line in enumerate(lines):
+        if opening.match(line):
+            for end in range(start, len(lines)):
+                if lines[end].rstrip().endswith(");"):
+                    return range(start, end + 1)
+    return None
+
+
+def is_empty(hole: Hole, text: str) -> bool:
+    return call_span(hole, text.splitlines()) is not None
+
+
+def book_lines(hole: Hole, book_text: str) -> list[str]:
+    """The lines as the book has them, without region markers."""
+    lines = book_text.splitlines()
+    return [lines[number] for number in span(hole, lines) if not MARKER.fullmatch(lines[number])]
+
+
+def size(hole: Hole, book_text: str) -> int:
+    """How many lines of code the hole takes."""
+    return sum(bool(line.strip()) and not COMMENT.match(line) for line in book_lines(hole, book_text))
+
+
+def filled(hole: Hole, text: str, book_text: str, name: str = "") -> str:
+    """The copy with the book's lines in place of the call. With a name, what follows keeps its line numbers.
+
+    Without a call, or when the braces around a constructor's have been changed, the copy stays as it is.
+    """
+    lines = text.splitlines()
+    found = call_span(hole, lines)
+    if found is None:
+        return text
+    new = book_lines(hole, book_text)
+    if is_constructor(new, 0):
+        opening, closing = lines[found.start - 1], lines[found.stop:][:1]
+        if opening.strip() != "{" or closing != [opening.replace("{", "}")]:
+            return text
+        found = range(found.start - 1, found.stop + 1)
+    if name:
+        new = new + [f'#line {found.stop + 1} "{name}"']
+    lines[found.start:found.stop] = new
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,163 @@
+"""Tries a copy, and finds the words for what comes of it.
+
+A try builds the chapter's tests with the reader's copy and runs them. Once everything passes, or when the tests crash,
+a second try follows in a build with the sanitizers.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Callable, Optional
+
+from exercising import compiler, sanitizers
+from exercising.book import Chapter
+from exercising.copies import Copies
+from exercising.holes import Hole
+from exercising.processes import Finished, never
+from exercising.progress import Progress
+from exercising.results import Results
+from exercising.screen import Line
+from exercising.trees import SLOWER, TIME_LIMIT, Workshop
+from exercising.verdict import Verdict, counted, during, ending, everything, names, summary
+
+
+class Judge:
+    """Tries copies, and writes down what passes."""
+
+    def __init__(self, root: Path, copies: Copies, progress: Progress, workshop: Workshop):
+        self.root, self.copies, self.progress, self.workshop = root, copies, progress, workshop
+
+    # --- which holes ---------------------------------------------------------------------------
+
+    def started(self, chapter: Chapter) -> list[Hole]:
+        """Those that the reader has begun: by what is written down, or by what is in the copy."""
+        return [hole for hole in chapter.holes
+                if self.progress.is_started(hole) or self.copies.is_empty(chapter, hole)]
+
+    def empty(self, chapter: Chapter) -> list[Hole]:
+        return [hole for hole in chapter.holes if self.copies.is_empty(chapter, hole)]
+
+    def current(self, chapter: Chapter) -> Optional[Hole]:
+        """The first that is begun and not passed."""
+        return next((hole for hole in self.started(chapter) if not self.progress.is_passed(hole)), None)
+
+    # --- trying --------------------------------------------------------------------------------
+
+    def judge(self, chapter: Chapter, say: Callable[[str], None] = print, stop: Callable[[], bool] = never) -> Verdict:
+        missing = self.copies.missing(chapter)
+        if missing:
+            return self._missing(chapter, missing[0])
+        empty, tree = self.empty(chapter), self.workshop.quick
+        with self.workshop.lock(lambda: say("waiting for another ./tests/exercise that builds")):
+            self.workshop.prepare(chapter, empty)
+            say("building" if tree.is_ready else "building for the first time: half a minute")
+            tree.configure(stop)
+            built = tree.build(chapter.name, stop)
+            if built.code:
+                return self._broken(chapter, built, empty)
+            say("testing")
+            results, done = tree.test(chapter.name, stop=stop)
+        return self._tested(chapter, results, done, built, empty)
+
+    def _tested(self, chapter: Chapter, results: Results, done: Finished, built: Finished,
+                empty: list[Hole]) -> Verdict:
+        if done.too_long:
+            return self._endless(results)
+        if results.interrupted or not results.complete or (done.code and not results.failing):
+            return self._crashed(results, done)
+        if results.failing:
+            verdict = self._failed(results)
+            verdict.lines += self._warned(built)
+            return verdict
+        return self._passed(chapter, results, empty)
+
+    # --- what came of it -----------------------------------------------------------------------
+
+    def _missing(self, chapter: Chapter, file: str) -> Verdict:
+        return Verdict("missing", [
+            Line(f"{self.name(self.copies.path(chapter, file))} is gone.", "bad"),
+            Line(f"A new copy, with the holes you have started: ./tests/exercise reset {chapter.number}")])
+
+    def _broken(self, chapter: Chapter, built: Finished, filled: list[Hole]) -> Verdict:
+        output = built.output + built.errors
+        error = compiler.first_error(output, self.copies.folder / chapter.name)
+        details = [Line(compiler.without_ninja(output), wrap=False)]
+        if error is None:
+            said = compiler.without_ninja(output).splitlines() or ["no reason given"]
+            reason = compiler.linker_error(output) or said[-1]
+            return Verdict("broken", [Line("It does not build.", "bad"), Line(reason, indent=2)], details)
+        lines = [Line("It does not compile.", "bad"), Line(f"{self.name(error.path)}:{error.line}", "name", indent=2),
+                 Line(error.text, indent=2), *(Line(row, indent=2, wrap=False) for row in error.source)]
+        if self.copies.folder not in error.path.parents:
+            lines.append(Line("The place is not in your file: the tests, or the libraries, do not find in your copy "
+                              "what they call. Is something renamed, deleted, or of another type?"))
+        elif filled:
+            lines.append(Line(f"(For this try, {names(filled)}, still empty, had the book's lines.)", "faint"))
+        return Verdict("broken", lines, details)
+
+    def _endless(self, results: Results) -> Verdict:
+        return Verdict("endless", [
+            Line(f"It ran longer than {TIME_LIMIT} s and was stopped: this looks like an endless loop.", "bad"),
+            *during(results)])
+
+    def _crashed(self, results: Results, done: Finished) -> Verdict:
+        return Verdict("crashed", [Line(f"The tests crashed: {ending(results, done)}.", "bad"), *during(results)],
+                       [Line(done.errors, wrap=False)])
+
+    def _failed(self, results: Results) -> Verdict:
+        details = [line for test in results.failing for line in everything(test, self.name)]
+        return Verdict("failed", summary(results, self.name), details)
+
+    def _warned(self, built: Finished) -> list[Line]:
+        warning = compiler.first_warning(built.output, self.copies.folder)
+        if warning is None:
+            return []
+        return [Line(), Line(f"The compiler warns, {self.name(warning.path)}:{warning.line}: {warning.text}")]
+
+    def _passed(self, chapter: Chapter, results: Results, empty: list[Hole]) -> Verdict:
+        written = [hole for hole in self.started(chapter) if hole not in empty]
+        news = [hole for hole in written if not self.progress.is_passed(hole)]
+        self.progress.set_passed(news, True)
+        lines = [Line(f"✓ {hole.name}", "good") for hole in news]
+        if not empty:
+            count = counted(len(results.passing), "test passes", "tests pass")
+            return Verdict("passed", [*lines, Line(f"✓ {count}: {chapter.title}, is right.", "good")], news=news)
+        first = empty[0]
+        place = f"{self.name(self.copies.path(chapter, first.file))}:{self.copies.line(chapter, first)}"
+        return Verdict("empty", [*lines, Line(f"{first.name} is still empty.", "name"), Line(place, indent=2),
+                                 Line(f"What belongs there: {first.belongs}", indent=2)], news=news)
+
+    def name(self, path: Path) -> str:
+        """A path as the reader types it in the book's folder."""
+        return str(path.relative_to(self.root)) if self.root in path.parents else str(path)
+
+    # --- the second pass -------------------------------------------------------------------------
+
+    def sanitize(self, chapter: Chapter, say: Callable[[str], None] = print,
+                 stop: Callable[[], bool] = never) -> Verdict:
+        """The same once more, built with the sanitizers. What was prepared for `judge` is what is tried."""
+        tree = self.workshop.sanitized
+        with self.workshop.lock(lambda: say("waiting for another ./tests/exercise that builds")):
+            say("building with the sanitizers" + ("" if tree.is_ready else ": a minute or two the first time"))
+            tree.configure(stop)
+            built = tree.build(chapter.name, stop)
+            if built.code:
+                return self._broken(chapter, built, [])
+            say("testing with the sanitizers")
+            results, done = tree.test(chapter.name, SLOWER * TIME_LIMIT, stop)
+        return self._sanitized(chapter, results, done)
+
+    def _sanitized(self, chapter: Chapter, results: Results, done: Finished) -> Verdict:
+        output = done.errors + done.output
+        report = sanitizers.report(output)
+        if not report:
+            clean = done.code == 0 and results.complete
+            return Verdict("passed" if clean else "failed", [
+                Line("The sanitizers found no wrong access and no undefined behaviour.", "good") if clean
+                else Line("The sanitizers found nothing that they could name.")])
+        lines = [Line(f"The sanitizers report: {report}", "bad"),
+                 Line(f"It means: {sanitizers.meaning(report)}", indent=2)]
+        place = sanitizers.place(output, self.copies.folder / chapter.name)
+        if place:
+            lines.append(Line(f"{self.name(place[0])}:{place[1]}", "name", indent=2))
+        return Verdict("failed", [*lines, *during(results)], [Line(done.errors, wrap=False)])

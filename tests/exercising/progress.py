@@ -1,0 +1,123 @@
+"""What the reader has done, kept in exercises/progress.json.
+
+It lies beside the copies, so that it survives everything but deleting that folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+from pathlib import Path
+from typing import Any, Iterator
+
+from exercising.book import Chapter
+from exercising.copies import fingerprint, read, write
+from exercising.holes import Hole
+
+NAME = "progress.json"
+
+
+class Progress:
+    """Reads the file at once; `change` reads it again, so that two commands at a time lose nothing."""
+
+    def __init__(self, folder: Path):
+        self.path = folder / NAME
+        self.notice = ""  # what to tell the reader about the file itself
+        self._load()
+
+    def _load(self) -> None:
+        self._data: dict[str, Any] = {}
+        if not self.path.is_file():
+            return
+        try:
+            data = json.loads(read(self.path))
+            if not is_progress(data):
+                raise ValueError("it is no table of exercises")
+            self._data = data
+        except ValueError as error:
+            broken = self.path.with_suffix(".broken")
+            self.path.replace(broken)
+            self.notice = (f"{self.path.name} cannot be read ({error}); it is now {broken.name}, "
+                           "and progress begins anew.")
+
+    @contextlib.contextmanager
+    def change(self) -> Iterator[None]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with open(self.path.with_name(".lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self._load()
+            yield
+            write(self.path, json.dumps(self._data, indent=2, ensure_ascii=False) + "\n")
+
+    # --- the chapter the reader is in --------------------------------------------------------
+
+    @property
+    def chapter(self) -> str:
+        return str(self._data.get("chapter", ""))
+
+    def enter(self, chapter: Chapter) -> None:
+        with self.change():
+            self._data["chapter"] = chapter.name
+
+    # --- the holes -----------------------------------------------------------------------------
+
+    def _of(self, hole: Hole) -> dict[str, Any]:
+        return self._data.setdefault("holes", {}).setdefault(hole.number, {})
+
+    def _get(self, hole: Hole, key: str) -> Any:
+        return self._data.get("holes", {}).get(hole.number, {}).get(key)
+
+    def is_started(self, hole: Hole) -> bool:
+        return bool(self._get(hole, "started"))
+
+    def is_passed(self, hole: Hole) -> bool:
+        return bool(self._get(hole, "passed"))
+
+    def hints(self, hole: Hole) -> int:
+        """How many of its hints the reader has seen."""
+        count = self._get(hole, "hints")
+        return count if isinstance(count, int) else 0
+
+    def start(self, started: list[Hole]) -> None:
+        with self.change():
+            for hole in started:
+                self._of(hole).update(started=True, passed=False)
+
+    def unstart(self, chapter: Chapter) -> None:
+        """There are no holes in the chapter's copy any more; what was passed stays passed."""
+        with self.change():
+            for hole in chapter.holes:
+                self._of(hole)["started"] = False
+
+    def set_passed(self, hole_list: list[Hole], passed: bool) -> None:
+        changed = [hole for hole in hole_list if self.is_passed(hole) != passed]
+        if changed:
+            with self.change():
+                for hole in changed:
+                    self._of(hole)["passed"] = passed
+
+    def set_hints(self, hole: Hole, count: int) -> None:
+        with self.change():
+            self._of(hole)["hints"] = count
+
+    # --- the book's version of what was copied -----------------------------------------------------
+
+    def remember_book(self, chapter: Chapter) -> None:
+        with self.change():
+            versions = {file: fingerprint(chapter.text(file)) for file in chapter.files}
+            self._data.setdefault("book", {})[chapter.name] = versions
+
+    def changed_files(self, chapter: Chapter) -> list[str]:
+        """Files of the chapter that the book has changed since the reader's copy was made."""
+        versions = self._data.get("book", {}).get(chapter.name, {})
+        return [file for file in chapter.files
+                if file in versions and versions[file] != fingerprint(chapter.text(file))]
+
+
+def is_progress(data: Any) -> bool:
+    """Whether it has the shape of what is written here: an editor may have been at it."""
+    tables = ("holes", "book")
+    if not isinstance(data, dict) or not all(isinstance(data.get(name, {}), dict) for name in tables):
+        return False
+    return all(isinstance(entry, dict) for name in tables for entry in data.get(name, {}).values())

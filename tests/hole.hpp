@@ -1,0 +1,21 @@
+#pragma once
+/// @file
+/// @brief What stands in a reader's copy of a chapter where lines are still to be written.
+
+#include <stdexcept>
+#include <string>
+
+/// Somebody ran into lines that are still to be written.
+struct StillEmpty : std::logic_error {
+  using std::logic_error::logic_error;
+};
+
+/// Stands in for the lines that tests/exercise has taken out.
+/// @param exercise  its number and title
+/// @param belongs   what the lines do
+/// @param names     what they have at hand: the compiler does not complain that it is unused
+/// @throws StillEmpty always
+template <class... Names>
+[[noreturn]] void hole(const std::string& exercise, const std::string& belongs, const Names&...) {
+  throw StillEmpty(exercise + " is still empty. What belongs there: " + belongs);
+}

@@ -1,0 +1,809 @@
+#!/usr/bin/env python3
+"""Tests of tests/exercise: its parts, and sessions at a terminal as a reader has them.
+
+usage: python3 tests/test_exercise.py [TEST...]      for example: Session.test_a_hole_is_written
+
+Most sessions are in a small stand-in for the book, whose chapters are a few lines and compile at once; `RealBook` drives
+the book itself, in a copy of it.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import textwrap
+import time
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+sys.dont_write_bytecode = True
+
+from exercising import compiler, holes, results, sanitizers, screen, verdict  # noqa: E402
+from exercising.book import Book  # noqa: E402
+from exercising.trouble import Rotten  # noqa: E402
+
+SHOWN = r"Ctrl-C\s+ends\s+it"  # the last words that watch shows of a verdict
+PATIENCE = 600  # seconds for what takes half a minute on a machine with nothing else to do
+
+# --- the stand-in ------------------------------------------------------------------------------
+
+CHAPTER = """
+    #pragma once
+    #include <vector>
+
+    //! [half]
+    /// Half of a number.
+    inline int half(int x) {
+      int result = 0;
+      //! [division]
+      result = x / 2;
+      //! [division]
+      return result;
+    }
+    //! [half]
+
+    //! [twice]
+    /// Twice a number.
+    inline int twice(int x) {
+      const int two = 2;
+      return two * x;
+    }
+    //! [twice]
+
+    //! [pair]
+    struct Pair {
+      int first;
+      int second;
+      Pair(int a, int b)
+          : first(a),
+            second(b) {}
+    };
+    //! [pair]
+    """
+EXERCISES = """
+    # the exercises of the stand-in
+    [1.1 the division]
+    lines: [division]
+    belongs: result, half of x
+    names: x
+    hint: where
+    hint: what
+    hint: x / 2
+    passes: twice four is eight
+
+    [1.2 twice]
+    lines: body of twice in [twice]
+    belongs: two times x
+    names: x
+    hint: where
+    hint: what
+    hint: 2 * x
+
+    [1.3 a pair]
+    lines: body of Pair in [pair]
+    belongs: first and second
+    names: a b
+    hint: where
+    hint: what
+    hint: : first(a), second(b)
+    """
+# As Catch2 writes its XML.
+TEST = r"""
+    #include "attention.hpp"
+    #include <cstdio>
+    #include <exception>
+
+    template <class Function>
+    void check(const char* name, int line, int want, const Function& function) {
+      std::printf("<TestCase name=\"%s\" filename=\"%s\" line=\"%d\">", name, __FILE__, line);
+      std::fflush(stdout);
+      try {
+        const int got = function();
+        if (got != want) {
+          std::printf("<Expression success=\"false\" type=\"CHECK\" filename=\"%s\" line=\"%d\"><Original>value == want</Original>"
+                      "<Expanded>%d == %d%s</Expanded></Expression>", __FILE__, line, got, want,
+                      got == 2 * 8 ? "\n  This looks like: doubled, and not halved." : "");
+        }
+      } catch (const std::exception& error) {
+        std::printf("<Exception filename=\"%s\" line=\"%d\">%s</Exception>", __FILE__, line, error.what());
+      }
+      std::printf("</TestCase>\n");
+    }
+
+    int main() {
+      std::printf("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Catch name=\"stand-in\">");
+      check("half of eight is four", __LINE__, 4, [] { return half(8); });
+      check("twice four is eight", __LINE__, 8, [] { return twice(4); });
+      check("a pair is two numbers", __LINE__, 12, [] { return 10 * Pair(1, 2).first + Pair(1, 2).second; });
+      std::printf("</Catch>\n");
+    }
+    """
+FILES = {
+    "common/packages": "build  g++  command:c++\nbuild  cmake  command:cmake\ntests  ninja-build  command:ninja\n",
+    "chapters/01_one/attention.hpp": CHAPTER,
+    "chapters/02_two/attention.hpp": CHAPTER,
+    "tests/exercises/01_one.txt": EXERCISES,
+    "tests/exercises/02_two.txt": EXERCISES.replace("[1.", "[2."),
+    "tests/01_one.cpp": TEST,
+    "tests/02_two.cpp": TEST,
+    "CMakePresets.json": """
+        {
+          "version": 3,
+          "configurePresets": [
+            { "name": "exercise", "generator": "Ninja", "binaryDir": "${sourceDir}/build/exercise",
+              "cacheVariables": { "CMAKE_CXX_FLAGS": "-Wall -Wextra -Werror=return-type" } },
+            { "name": "sanitize", "generator": "Ninja", "binaryDir": "${sourceDir}/build/sanitize",
+              "cacheVariables": { "CMAKE_CXX_FLAGS": "-g1 -fsanitize=address,undefined" } }
+          ]
+        }
+        """,
+    "CMakeLists.txt": """
+        cmake_minimum_required(VERSION 3.20)
+        project(stand_in LANGUAGES CXX)
+        set(ATTENTION_CHAPTERS "${PROJECT_SOURCE_DIR}/chapters" CACHE PATH "")
+        foreach(chapter 01_one 02_two)
+          add_executable(test_${chapter} EXCLUDE_FROM_ALL tests/${chapter}.cpp)
+          target_include_directories(test_${chapter} PRIVATE "${ATTENTION_CHAPTERS}/${chapter}" "${PROJECT_SOURCE_DIR}")
+          set_target_properties(test_${chapter} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+        endforeach()
+        """,
+}
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(textwrap.dedent(text).lstrip("\n"), encoding="utf-8")
+
+
+def make_stand_in(folder):
+    for name, text in FILES.items():
+        write(folder / name, text)
+    for name in ("tests/exercise", "tests/hole.hpp", "common/setup"):
+        shutil.copy(ROOT / name, folder / name)
+    shutil.copytree(ROOT / "tests/exercising", folder / "tests/exercising", ignore=shutil.ignore_patterns("__py*"))
+
+
+def setUpModule():
+    global scratch, shelf
+    scratch = tempfile.TemporaryDirectory(prefix="the exercises ")
+    shelf = Path(scratch.name)
+    make_stand_in(shelf / "a clone")
+
+
+def tearDownModule():
+    scratch.cleanup()
+
+
+class Terminal:
+    """A command with a terminal of its own, at which somebody types and reads."""
+
+    def __init__(self, command, columns=100, cwd=None, environment=None):
+        self.shown = ""
+        self.process, self.terminal = pty.fork()
+        if self.process == 0:
+            os.chdir(cwd or "/")
+            os.execve(str(command[0]), [str(word) for word in command], environment or dict(os.environ, TERM="xterm"))
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+    def read(self, seconds=0.1):
+        """Whether something came; False at the end too."""
+        if not select.select([self.terminal], [], [], seconds)[0]:
+            return False
+        try:
+            part = os.read(self.terminal, 65536)
+        except OSError:  # how Linux says that the other side has closed
+            return False
+        self.shown += part.decode(errors="replace")
+        return bool(part)
+
+    def wait_for(self, words, seconds=PATIENCE):
+        """What was shown up to the words, which are then taken as read."""
+        end = time.monotonic() + seconds
+        while not re.search(words, plain(self.shown)):
+            if time.monotonic() > end:
+                raise AssertionError(f"{words} was not shown within {seconds} s:\n{plain(self.shown)}")
+            self.read()
+        shown, self.shown = plain(self.shown), ""
+        return shown
+
+    def interrupt(self):
+        os.write(self.terminal, b"\x03")
+
+    def kill(self):
+        """Whatever a test has come to, its command does not go on."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.process, signal.SIGKILL)
+
+    def end(self, seconds=PATIENCE):
+        """The exit code."""
+        end = time.monotonic() + seconds
+        while True:
+            done, status = os.waitpid(self.process, os.WNOHANG)
+            if done:
+                while self.read(0):
+                    pass
+                os.close(self.terminal)
+                return os.waitstatus_to_exitcode(status)
+            if time.monotonic() > end:
+                os.kill(self.process, signal.SIGKILL)
+            self.read(0.05)
+
+
+def plain(shown):
+    """What stands on the screen: without colours, and with what was wiped out left out."""
+    shown = re.sub(r"\r+\n", "\n", shown).split("\033[2J")[-1]
+    return re.sub(r"\033\[[0-9;]*[A-Za-z]", "", re.sub(r"[^\n]*\r", "", shown))
+
+
+class Session(unittest.TestCase):
+    """The stand-in, whose build folder stays from one test to the next; the reader's folder does not."""
+
+    def setUp(self):
+        self.book = shelf / "a clone"
+        self.mine = self.book / "exercises"
+        self.remove_mine()
+        self.addCleanup(self.remove_mine)
+        self.copy = self.mine / "01_one" / "attention.hpp"
+
+    def remove_mine(self):
+        if self.mine.is_dir():
+            shutil.rmtree(self.mine)
+        else:
+            self.mine.unlink(missing_ok=True)
+        write(self.book / "chapters/01_one/attention.hpp", CHAPTER)
+
+    def call(self, *words, expect=0, environment=None):
+        done = subprocess.run([self.book / "tests/exercise", *words], capture_output=True, text=True, timeout=PATIENCE,
+                              stdin=subprocess.DEVNULL, env=environment)
+        self.assertEqual(done.returncode, expect, f"{words}\n{done.stdout}\n{done.stderr}")
+        self.assertNotIn("Traceback", done.stderr)
+        return done.stdout + done.stderr
+
+    def on_a_terminal(self, *words, **options):
+        terminal = Terminal([self.book / "tests/exercise", *words], **options)
+        self.addCleanup(terminal.kill)
+        return terminal
+
+    def edit(self, old, new):
+        text = self.copy.read_text()
+        self.assertIn(old, text)
+        self.copy.write_text(text.replace(old, new, 1))
+
+    def fill(self, number, lines):
+        """As a reader does: the call of hole() goes, the lines come."""
+        text, count = re.subn(rf'hole\("{number} [^;]*;', lambda found: lines, self.copy.read_text(), count=1)
+        self.assertEqual(count, 1)
+        self.copy.write_text(text)
+
+    # --- the way through ---------------------------------------------------------------------
+
+    def test_without_words_it_says_what_to_type_next(self):
+        self.assertRegex(self.call(), r"Nothing is started yet\.\nType: ./tests/exercise start 1\n")
+        self.call("start", "1")
+        self.assertRegex(self.call(), r"chapter 01, one: 0 of 3 passed.\n1.1 the division is still empty: exercises/01_one/attention.hpp:10")
+
+    def test_the_list_begins_every_row_with_the_number(self):
+        rows = self.call("list").splitlines()
+        self.assertEqual([row.split()[0] for row in rows[:6]], ["1.1", "1.2", "1.3", "2.1", "2.2", "2.3"])
+        self.assertRegex(rows[0], r"^1\.1  the division +1 line +-$")
+        self.assertRegex(rows[1], r"^1\.2  twice +2 lines +-$")
+        self.assertRegex(rows[2], r"^1\.3  a pair +2 lines +-$")
+        self.assertEqual(rows[-1], "0 of 6 passed")
+
+    def test_a_hole_is_written(self):
+        self.assertIn("1.1 the division, line 10: result, half of x", self.call("start", "1.1"))
+        self.assertIn("1.1 the division is still empty", self.call("check", "--quick", expect=1))
+        self.fill("1.1", "result = x * 2;")
+        shown = self.call("check", "--quick", expect=1)
+        self.assertIn("✗ half of eight is four\n  This looks like: doubled, and not halved.\n  tests/01_one.cpp:24", shown)
+        self.assertIn("2 tests pass, 1 fails.", shown)
+        self.fill_right()
+        shown = self.call("check")
+        self.assertIn("✓ 1.1 the division\n✓ 3 tests pass", shown)
+        self.assertIn("sanitizers found no wrong access", shown)
+        self.assertRegex(self.call("list"), r"(?m)^1\.1 .* passed$")
+
+    def fill_right(self):
+        self.edit("result = x * 2;", "result = x / 2;")
+
+    def test_each_of_several_holes_gets_its_own_verdict(self):
+        self.call("start", "1")
+        self.assertEqual(self.copy.read_text().count("hole("), 3)
+        self.fill("1.2", "return 3 * x;")
+        self.assertIn("✗ twice four is eight", self.call("check", "--quick", expect=1))
+        self.edit("3 * x", "x + x")
+        self.assertRegex(self.call("check", "--quick", expect=1), r"✓ 1.2 twice\n1.1 the division is still empty")
+        self.fill("1.3", "first = a, second = b;")
+        self.fill("1.1", "result = x / 2;")
+        self.assertIn("chapter 01, one, is right", self.call("check", "--quick"))
+        self.assertIn("start 2", self.call())
+
+    def test_hints_come_one_by_one(self):
+        self.call("start", "1")
+        self.assertNotIn("what", self.call("hint"))
+        self.assertNotIn("x / 2", self.call("hint"))
+        self.assertRegex(self.call("hint"), r"1 of 3: where\n +2 of 3: what\n +3 of 3: x / 2\n")
+        self.assertIn("1.3 a pair\n  1 of 3", self.call("hint", "1.3"))
+
+    def test_the_solution_waits_for_the_reader_s_own(self):
+        self.call("start", "1.1")
+        self.assertNotIn("x / 2", self.call("solution", expect=1))
+        self.assertIn("  result = x / 2;", self.call("solution", "--insist"))
+        self.fill("1.1", "result = x - x / 2;")
+        self.call("check", "--quick")
+        self.assertIn("  result = x / 2;", self.call("solution", "1.1"))
+
+    def test_the_difference_hides_what_is_not_passed(self):
+        self.call("start", "1.1")
+        self.assertIn("Nothing differs besides.", self.call("diff"))
+        self.fill("1.1", "result = x - x / 2;")
+        self.edit("const int two = 2;", "const int two = 1 + 1;")
+        shown = self.call("diff")
+        self.assertIn("-  const int two = 1 + 1;\n+  const int two = 2;", shown)
+        self.assertNotIn("result = x / 2;", shown)
+        self.call("check", "--quick")
+        self.assertIn("-  result = x - x / 2;\n+  result = x / 2;", self.call("diff"))
+
+    def test_reset_keeps_what_there_was(self):
+        self.call("start", "1.1")
+        self.fill("1.1", "result = 17;")
+        shown = self.call("reset")
+        backup = self.book / re.search(r"kept in (\S+)", shown)[1] / "attention.hpp"
+        self.assertIn("result = 17;", backup.read_text())
+        self.assertIn("hole(", self.copy.read_text())
+        self.assertRegex(backup.parent.name, r"^01_one_\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d$")
+        self.call("reset")
+        self.assertEqual(len(list(backup.parent.parent.iterdir())), 2)
+
+    def test_one_exercise_can_be_reset_alone(self):
+        self.call("start", "1")
+        self.fill("1.1", "result = 17;")
+        self.fill("1.2", "return 18;")
+        self.call("reset", "1.1")
+        self.assertIn('hole("1.1', self.copy.read_text())
+        self.assertIn("return 18;", self.copy.read_text())
+        self.edit("//! [twice]", "// mine")
+        self.assertIn("cannot be found in your copy", self.call("reset", "1.2", expect=2))
+
+    def test_goto_copies_the_whole_chapter(self):
+        self.call("goto", "2")
+        mine = self.mine / "02_two" / "attention.hpp"
+        self.assertEqual(mine.read_text(), (self.book / "chapters/02_two/attention.hpp").read_text())
+        self.assertIn("is right", self.call("check", "--quick"))
+        self.assertIn("You are in chapter 02", self.call())
+        self.call("start", "2.2")
+        self.assertEqual(mine.read_text().count("hole("), 1)
+
+    def test_progress_survives_another_build_and_another_place(self):
+        self.call("start", "1.1")
+        self.fill("1.1", "result = x / 2;")
+        self.call("check", "--quick")
+        moved = shelf / "moved"
+        shutil.copytree(self.book, moved, ignore=shutil.ignore_patterns("exercise_sanitizers"))
+        self.addCleanup(shutil.rmtree, moved)
+        done = subprocess.run([moved / "tests/exercise", "check", "--quick"], capture_output=True, text=True)
+        self.assertIn("is right", done.stdout, done.stderr)
+        shown = subprocess.run([moved / "tests/exercise", "list"], capture_output=True, text=True).stdout
+        self.assertIn("1 of 6 passed", shown)
+
+    # --- what goes wrong in a copy -------------------------------------------------------------
+
+    def test_a_compile_error_is_one_error_with_its_line(self):
+        self.call("start", "1")
+        self.fill("1.1", "result = y / 2;")
+        shown = self.call("check", expect=1)
+        self.assertRegex(shown, r"It does not compile.\n  exercises/01_one/attention.hpp:10\n  .*\by\b")
+        self.assertNotIn("FAILED", shown)
+        self.assertLess(len(shown.splitlines()), 12)
+        self.assertGreater(len(self.call("check", "--verbose", expect=1)), len(shown))
+
+    def test_a_missing_return_is_an_error_and_not_a_riddle(self):
+        self.call("start", "1.2")
+        self.fill("1.2", "x = 2 * x;")
+        self.assertRegex(self.call("check", expect=1), r"It does not compile.[^✗]*return")
+
+    def test_an_endless_loop_is_stopped_and_called_that(self):
+        self.call("start", "1.1")
+        self.fill("1.1", "for (volatile int i = x;;) i = x;")
+        start = time.monotonic()
+        shown = self.call("check", expect=1)
+        self.assertGreater(time.monotonic() - start, 19)
+        self.assertIn("this looks like an endless loop", " ".join(shown.split()))
+        self.assertIn("It was in the test: half of eight is four", shown)
+
+    def test_a_wrong_access_is_explained_in_a_line(self):
+        self.call("start", "1.1")
+        self.fill("1.1", "std::vector<int> four(4); four.data()[x - 4] = 1; result = x / 2;")
+        shown = " ".join(self.call("check", expect=1).split())
+        self.assertIn("heap-buffer-overflow", shown)
+        self.assertIn("It means: something is read or written beyond the end of a matrix or vector", shown)
+        self.assertIn("exercises/01_one/attention.hpp:10", shown)
+
+    def test_a_crash_is_told_and_looked_into(self):
+        self.call("start", "1.1")
+        self.fill("1.1", "result = *static_cast<volatile int*>(nullptr);")
+        shown = " ".join(self.call("check", expect=1).split())
+        self.assertIn("The tests crashed: SIGSEGV", shown)
+        self.assertIn("The sanitizers report", shown)
+
+    # --- bad input -----------------------------------------------------------------------------
+
+    def test_wrong_words_end_in_a_sentence(self):
+        for words, sentence in ((["start", "7"], "There are no exercises for 7; there are 01_one 02_two."),
+                                (["start", "1.9"], "There is no exercise 1.9; those of chapter 1 are 1.1 to 1.3."),
+                                (["start"], "required"), (["begin"], "begin"), (["check"], "Nothing is started yet."),
+                                (["reset", "2"], "Chapter 2 is not started."), (["hint"], "Nothing is started yet.")):
+            shown = self.call(*words, expect=2)
+            self.assertIn(sentence, shown)
+            self.assertEqual(shown.count("\n"), 1, shown)
+
+    def test_starting_twice_changes_nothing(self):
+        self.call("start", "1")
+        self.fill("1.1", "result = 17;")
+        before = self.copy.read_text()
+        for word in ("1", "1.1", "01_one"):
+            self.assertIn("already started", self.call("start", word))
+            self.assertEqual(self.copy.read_text(), before)
+
+    def test_another_exercise_is_started_in_the_same_copy(self):
+        self.call("start", "1.1")
+        self.fill("1.1", "result = 17;")
+        self.call("start", "1.2")
+        self.assertIn("result = 17;", self.copy.read_text())
+        self.assertIn('hole("1.2 twice"', self.copy.read_text())
+        self.edit("second(b)", "second(b + 0)")
+        self.assertIn("goto 1 makes a fresh copy", self.call("start", "1.3", expect=2))
+
+    def test_a_deleted_copy_is_missed(self):
+        self.call("start", "1")
+        self.copy.unlink()
+        self.assertIn("exercises/01_one/attention.hpp is gone", self.call("check", expect=1))
+        self.assertIn("is gone", self.call("start", "1.1", expect=2))
+        self.assertIn("reset 1", self.call("diff", expect=2))
+        self.call("reset", "1")
+        self.assertIn("hole(", self.copy.read_text())
+        shutil.rmtree(self.mine / "01_one")
+        self.assertIn("Nothing is started yet", self.call("check", expect=2))
+        self.call("start", "1")
+
+    def test_a_renamed_function_is_not_blamed_on_the_tests(self):
+        self.call("start", "1.1")
+        self.edit("int twice(", "int two_times(")
+        shown = " ".join(self.call("check", expect=1).split())
+        self.assertIn("tests/01_one.cpp", shown)
+        self.assertIn("Is something renamed, deleted, or of another type?", shown)
+
+    def test_a_copy_of_an_older_book_is_told_of(self):
+        self.call("start", "1.1")
+        path = self.book / "chapters/01_one/attention.hpp"
+        path.write_text(path.read_text().replace("Half of a number.", "One half of a number."))
+        for words, code in ((["check", "--quick"], 1), ([], 0)):
+            self.assertIn("The book's 01_one/attention.hpp has changed since you copied it", self.call(*words, expect=code))
+        self.call("reset", "1")
+        self.assertNotIn("has changed", self.call())
+
+    def test_other_line_ends_tabs_and_marks_of_editors_do_not_matter(self):
+        self.call("start", "1")
+        self.fill("1.1", "\tresult = x / 2;")
+        text = self.copy.read_text().replace("\n", "\r\n").replace("  ", "\t")
+        self.copy.write_bytes(b"\xef\xbb\xbf" + text.encode())
+        self.assertRegex(self.call("check", "--quick", expect=1), r"✓ 1.1 the division\n1.2 twice is still empty")
+        self.assertIn("Nothing", self.call("hint", "1.1") + self.call("reset", "1.1") and "Nothing")
+        self.copy.write_bytes(self.copy.read_bytes() + b"// caf\xe9\n")
+        self.assertIn("still empty", self.call("check", "--quick", expect=1))
+
+    def test_a_folder_that_cannot_be_written_is_named(self):
+        self.mine.write_text("a file")
+        shown = self.call("start", "1", expect=2)
+        self.assertRegex(shown, r"exercises.*(Not a directory|File exists)\.\n$")
+        self.assertEqual(shown.count("\n"), 1, shown)
+
+    def test_a_folder_without_permission_is_named(self):
+        self.mine.mkdir()
+        self.mine.chmod(0o555)
+        self.addCleanup(self.mine.chmod, 0o755)
+        if os.access(self.mine, os.W_OK):
+            self.skipTest("this user may write everywhere")
+        self.assertRegex(self.call("start", "1", expect=2), r"exercises.*Permission denied\.\n$")
+
+    def test_without_a_compiler_it_says_what_is_missing(self):
+        shown = self.call("start", "1", expect=2, environment=dict(os.environ, CXX="nosuch++"))
+        self.assertIn("$CXX names the compiler nosuch++, which is not there.", shown)
+        self.assertFalse(self.mine.exists())
+
+    def test_progress_that_cannot_be_read_is_put_aside(self):
+        self.call("start", "1")
+        (self.mine / "progress.json").write_text("{ half of it")
+        self.assertIn("cannot be read", self.call("list"))
+        self.assertEqual((self.mine / "progress.broken").read_text(), "{ half of it")
+        self.assertIn("1.1 the division is still empty", self.call())
+
+    # --- watch ---------------------------------------------------------------------------------
+
+    def test_watch_answers_every_save(self):
+        self.call("start", "1.1")
+        watch = self.on_a_terminal("watch", "--quick")
+        self.assertIn("1.1 the division is still empty", watch.wait_for(SHOWN))
+        self.fill("1.1", "result = x * 2;")
+        self.assertIn("This looks like: doubled, and not halved.", watch.wait_for(SHOWN))
+        self.edit("x * 2", "x / two")
+        self.assertIn("It does not compile.", watch.wait_for(SHOWN))
+        self.copy.rename(self.copy.with_suffix(".old"))
+        self.assertIn("is gone", watch.wait_for(SHOWN))
+        self.copy.with_suffix(".old").rename(self.copy)
+        watch.wait_for(SHOWN)
+        self.edit("x / two", "x / 2")
+        self.assertIn("✓ 1.1 the division", watch.wait_for(SHOWN))
+        watch.interrupt()
+        self.assertEqual(watch.end(), 0)
+        self.assertRegex(plain(watch.shown), r"Stopped. Your copies are as you saved them.")
+        self.assertNotIn("Traceback", watch.shown)
+
+    def test_a_save_ends_what_is_under_way(self):
+        self.call("start", "1.1")
+        self.fill("1.1", "for (volatile int i = x;;) i = x;")
+        watch = self.on_a_terminal("watch", "--quick")
+        time.sleep(3)
+        start = time.monotonic()
+        self.edit("for (volatile int i = x;;) i = x;", "result = x / 2;")
+        watch.wait_for("✓ 1.1 the division")
+        self.assertLess(time.monotonic() - start, 15)
+        watch.interrupt()
+        self.assertEqual(watch.end(), 0)
+
+    def test_control_c_is_clean_in_every_state(self):
+        self.call("start", "1.1")
+        self.fill("1.1", "for (volatile int i = x;;) i = x;")
+        for words, code in ((["check"], 130), (["watch"], 0)):
+            for seconds in (0, 1, 3):  # at the latest then it is testing
+                command = self.on_a_terminal(*words)
+                command.wait_for("building|testing")
+                time.sleep(seconds)
+                command.interrupt()
+                self.assertEqual(command.end(20), code, command.shown)
+                self.assertIn("Stopped.", command.shown)
+                self.assertNotIn("Traceback", command.shown)
+        json.loads((self.mine / "progress.json").read_text())
+
+    def test_two_watchers_do_not_disturb_each_other(self):
+        self.call("start", "1.1")
+        both = [self.on_a_terminal("watch", "--quick") for _ in "12"]
+        for watch in both:
+            watch.wait_for(SHOWN)
+        self.fill("1.1", "result = x / 2;")
+        for watch in both:
+            self.assertIn("is right", watch.wait_for(SHOWN))
+        for watch in both:
+            watch.interrupt()
+            self.assertEqual(watch.end(), 0)
+        self.assertIn("1 of 6 passed", self.call("list"))
+
+    def test_sixty_columns_are_enough(self):
+        self.call("start", "1")
+        self.fill("1.1", "result = x * 2;")
+        for words in (["list"], ["check", "--quick"], [], ["hint"], ["diff"], ["reset"], ["solution"]):
+            command = self.on_a_terminal(*words, columns=60)
+            command.end()
+            for row in plain(command.shown).splitlines():
+                self.assertLessEqual(len(row), 60, row)
+
+    def test_nothing_of_it_is_in_git_s_way(self):
+        ignored = (ROOT / ".gitignore").read_text().split()
+        self.assertIn("/exercises/", ignored)
+        self.assertIn("/build/", ignored)
+
+
+# --- the parts ---------------------------------------------------------------------------------
+
+
+class Lists(unittest.TestCase):
+    def read(self, text):
+        path = shelf / "01_one.txt"
+        write(path, text)
+        return holes.read_list(path)
+
+    def test_a_list_that_cannot_be_read_names_its_line(self):
+        good = "lines: [a]\nbelongs: b\nhint: 1\nhint: 2\nhint: 3\n"
+        for text, message in {
+            "lines: [a]": r"01_one.txt:1: a line \[number title\] must come first",
+            "[1.2 a]\n" + good: "01_one.txt:1: this is exercise 1.1, not 1.2",
+            "[1.1 a]\nbelongs: b": "01_one.txt:1: 1.1 needs lines: and belongs:",
+            "[1.1 a]\nlines: a": r"01_one.txt:2: lines: wants \[region\]",
+            "[1.1 a]\nlines: [a]\nbelongs: b\nhint: 1": "01_one.txt:1: 1.1 has 1 hints, not 3",
+            "[1.1 a]\nline: [a]": "01_one.txt:2: neither",
+        }.items():
+            with self.subTest(text), self.assertRaisesRegex(Rotten, message):
+                self.read(text)
+
+    def test_a_hole_whose_region_is_gone_is_rotten(self):
+        hole = self.read(EXERCISES)[0]
+        with self.assertRaisesRegex(Rotten, r"01_one/attention.hpp needs two lines //! \[division\]"):
+            holes.blanked(hole, "int x;\n")
+        with self.assertRaisesRegex(Rotten, "has no function twice in"):
+            holes.blanked(self.read(EXERCISES)[1], "//! [twice]\nint x;\n//! [twice]\n")
+
+    def test_filling_undoes_blanking(self):
+        text = textwrap.dedent(CHAPTER).lstrip("\n")
+        for hole in self.read(EXERCISES):
+            blank = holes.blanked(hole, text)
+            self.assertTrue(holes.is_empty(hole, blank))
+            self.assertFalse(holes.is_empty(hole, text))
+            self.assertEqual(holes.filled(hole, blank, text).replace(holes.INCLUDE + "\n", ""), text)
+
+    def test_a_call_in_a_comment_is_no_hole(self):
+        hole = self.read(EXERCISES)[0]
+        self.assertFalse(holes.is_empty(hole, '  // hole("1.1 the division", "result");\n'))
+
+    def test_the_lines_after_a_filled_hole_keep_their_numbers(self):
+        text = textwrap.dedent(CHAPTER).lstrip("\n")
+        hole = self.read(EXERCISES)[1]
+        blank = holes.blanked(hole, text)
+        new = holes.filled(hole, blank, text, "/mine.hpp").splitlines()
+        number = next(number for number, line in enumerate(new) if line.startswith("#line"))
+        old = blank.splitlines()
+        self.assertEqual(new[number + 1], old[int(new[number].split()[1]) - 1])
+
+    def test_the_book_has_enough_exercises_of_the_right_size(self):
+        sizes, numbers = [], []
+        for chapter in Book(ROOT).chapters:
+            for hole in chapter.holes:
+                sizes.append(holes.size(hole, chapter.text(hole.file)))
+                numbers.append(hole.number)
+        self.assertTrue(4 <= sorted(sizes)[len(sizes) // 2] <= 6, sizes)
+        self.assertLessEqual(max(sizes), 20)
+        self.assertEqual(len(numbers), len(set(numbers)))
+
+
+class Reading(unittest.TestCase):
+    """What other programs say."""
+
+    FAILURE = ('<TestCase name="a" filename="t.cpp" line="1"><Info>T = 2</Info>'
+               '<Expression success="false" type="CHECK" filename="t.cpp" line="2"><Original>x == 1</Original>'
+               '<Expanded>2 == 1</Expanded></Expression><OverallResult success="false"/></TestCase>')
+
+    def test_the_xml_of_both_catch2_versions_is_understood(self):
+        for begin, end in (('<Catch name="t"><Group name="t">', "</Group></Catch>"), ('<Catch2TestRun name="t">', "</Catch2TestRun>")):
+            read = results.read(f'<?xml version="1.0"?>{begin}{self.FAILURE}<TestCase name="b" filename="t.cpp" line="5"/>{end}')
+            self.assertTrue(read.complete)
+            self.assertEqual(([test.name for test in read.failing], [test.name for test in read.passing]), (["a"], ["b"]))
+            failure = read.failing[0].failures[0]
+            self.assertEqual((failure.line, failure.original, failure.expanded, failure.infos), (2, "x == 1", "2 == 1", ["T = 2"]))
+
+    def test_what_came_before_a_crash_counts(self):
+        read = results.read(f'<Catch>{self.FAILURE}<TestCase name="b" filename="t.cpp" line="5"><Info>x')
+        self.assertFalse(read.complete)
+        self.assertEqual([test.name for test in read.interrupted], ["b"])
+        self.assertEqual([test.name for test in read.failing], ["a"])
+
+    def test_an_exception_within_a_check_is_told(self):
+        read = results.read('<Catch><TestCase name="a" filename="t" line="1"><Expression success="false" filename="t" line="2">'
+                            '<Original>f()</Original><Expanded>f()</Expanded><Exception filename="t" line="2"> why </Exception>'
+                            '</Expression></TestCase></Catch>')
+        told = [line.text for line in verdict.told(read.failing[0].failures[0])]
+        self.assertEqual((len(read.failing[0].failures), told), (1, ["It threw: why"]))
+
+    def test_the_guess_that_most_failures_share_is_shown(self):
+        def failing(name, *guesses):
+            return results.Test(name, "t", 1, [results.Failure("Expression", "t", 1, expanded=f"m\n  This looks like: {guess}.")
+                                               for guess in guesses], True)
+
+        summary = verdict.summary(results.Results([failing("a", "one", "two", "two"), failing("b", "three")], True), str)
+        text = "\n".join(line.text for line in summary)
+        self.assertIn("This looks like: two.", text)
+        self.assertNotIn("one", text)
+        self.assertIn("And “b” says:\nThis looks like: three.", text)
+
+    def test_the_first_error_in_the_reader_s_file_is_found(self):
+        clang = ("/usr/include/x.hpp:5:1: error: deep\n    code\n    ^\n"
+                 "/mine/a.hpp:7:3: note: in instantiation of function 'f' requested here\n    f(x);\n    ^\n")
+        error = compiler.first_error(clang, Path("/mine"))
+        self.assertEqual((error.line, error.text, error.source), (7, "deep", ["    f(x);", "    ^"]))
+        gcc = "/usr/x.hpp:1:1: error: first\n/mine/a.hpp:3:5: warning: w\n/mine/a.hpp:4:5: error: second\n    4 | x\n      | ^\n"
+        self.assertEqual(compiler.first_error(gcc, Path("/mine")).text, "second")
+        self.assertEqual(compiler.first_warning(gcc, Path("/mine")).line, 3)
+        self.assertIsNone(compiler.first_error("ninja: error: no rule", Path("/mine")))
+        self.assertIn("ninja: error", compiler.linker_error("ninja: error: no rule"))
+
+    def test_reports_of_the_sanitizers_are_explained(self):
+        report = sanitizers.report("==1==ERROR: AddressSanitizer: heap-use-after-free on address 0x1\n")
+        self.assertIn("no longer exists", sanitizers.meaning(report))
+        report = sanitizers.report("/mine/a.hpp:3:7: runtime error: signed integer overflow: 1 + 2\n")
+        self.assertIn("beyond what its type can hold", sanitizers.meaning(report))
+        self.assertEqual(sanitizers.report("all is well"), "")
+        self.assertEqual(sanitizers.place("    #0 0x1 in f() /usr/b.hpp:1\n    #1 0x2 in g() /mine/a.hpp:9\n", Path("/mine")),
+                         (Path("/mine/a.hpp"), 9))
+
+    def test_text_is_set_to_the_width(self):
+        self.assertEqual(screen.wrapped("one two three", 8), ["one two", "three"])
+        self.assertEqual(screen.wrapped("", 8), [""])
+
+
+# --- the book itself ---------------------------------------------------------------------------
+
+
+class RealBook(unittest.TestCase):
+    """One long session with chapter 03, in a copy of the book that has never been built."""
+
+    def test_a_reader_works_through_a_chapter(self):
+        book = shelf / "the book"
+        files = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True,
+                               capture_output=True).stdout.decode().split("\0")
+        for name in filter(None, files):
+            (book / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, book / name)
+        self.command, self.book = book / "tests/exercise", book
+        self.copy = book / "exercises/03_scaling/attention.hpp"
+        self.start()
+        watch = Terminal([self.command, "watch", "--quick"], columns=60)
+        self.addCleanup(watch.kill)
+        watch.wait_for(SHOWN)
+        self.wrong_and_right(watch)
+        watch.interrupt()
+        self.assertEqual(watch.end(), 0)
+        self.through_plain_cmake()
+
+    def say(self, *words, expect=0):
+        done = subprocess.run([self.command, *words], capture_output=True, text=True)
+        self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+        return done.stdout
+
+    def start(self):
+        start = time.monotonic()
+        self.assertIn("3.1 the division", self.say("start", "3"))
+        print(f"(the first start took {time.monotonic() - start:.0f} s)", file=sys.stderr)
+
+    def replace(self, number, lines):
+        text, count = re.subn(rf'hole\("{number} [^;]*;', lambda found: lines, self.copy.read_text(encoding="utf-8"), count=1)
+        self.assertEqual(count, 1)
+        self.copy.write_text(text, encoding="utf-8")
+
+    def wrong_and_right(self, watch):
+        """Each exercise is first written wrong, then as the solution says."""
+        wrong = {"3.1": ("pass.scaled = pass.scores;", "the weights without the division by √d_k"),
+                 "3.2": ("pass.weights = softmax(pass.scores);\n  pass.context = matmul(pass.weights, values);", "without the division"),
+                 "3.3": ('require_finite(X, "X");\n    return attend(matmul(X, W_query), matmul(X, W_key), matmul(X, W_value));',
+                         "scale off is chapter 02"),
+                 "3.4": ("return scores;", "entries are wrong")}
+        for number, (lines, words) in wrong.items():
+            self.replace(number, lines)
+            self.assertIn(words, " ".join(watch.wait_for(SHOWN).split()))
+            self.assertIn("1 of 3", self.say("hint", number))
+            self.say("reset", number)
+            watch.wait_for(f"{number} .* is still empty[^✗]*{SHOWN}")
+            solution = self.say("solution", number, "--insist").partition("\n")[2]
+            self.replace(number, solution.strip())
+            self.assertIn(f"✓ {number}", watch.wait_for(SHOWN))
+        self.assertIn("4 of 4 passed", self.say())
+
+    def through_plain_cmake(self):
+        """The same with CMake and CTest alone, where a hole that is reached throws."""
+        def run(*words):
+            return subprocess.run(words, cwd=self.book, capture_output=True, text=True)
+
+        self.say("reset", "3.2")
+        self.assertEqual(run("cmake", "--preset", "exercise").returncode, 0)
+        built = run("cmake", "--build", "--preset", "exercise", "--target", "test_03_scaling")
+        self.assertEqual(built.returncode, 0, built.stdout)
+        self.assertNotIn("warning:", built.stdout)
+        tested = run("ctest", "--preset", "exercise", "-L", "03")
+        self.assertNotEqual(tested.returncode, 0)
+        self.assertIn("3.2 the blend is still empty. What belongs there: pass.weights,", " ".join(tested.stdout.split()))
+
+
+if __name__ == "__main__":
+    if set(sys.argv) & {"-h", "--help"}:
+        print(__doc__.strip())
+    else:
+        unittest.main(verbosity=1)
