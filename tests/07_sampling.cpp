@@ -135,6 +135,16 @@ TEST_CASE("the same seed writes the same text and another seed another") {
   CHECK(written(model, {1}, 12, {0, 0}, 1) == written(model, {1}, 12, {0, 0}, 2));
 }
 
+TEST_CASE("every symbol is drawn anew") {
+  const GPT2 knows_nothing(Config{7, 5, 1, 3, 6});
+  const std::vector<int> text = written(knows_nothing, {0}, 60, {1, 0}, 3);
+  for (int symbol = 0; symbol < 7; ++symbol) {
+    INFO("symbol " << symbol << " of 7 that are equally likely, in 60 draws");
+    CHECK(std::count(text.begin(), text.end(), symbol) > 0);
+    CHECK(std::count(text.begin(), text.end(), symbol) < 25);
+  }
+}
+
 TEST_CASE("the likeliest text is what the model says after the last tokens it can read") {
   for (const std::uint64_t seed : {71U, 510U, 511U}) {
     const GPT2 model = random_example({7, 5, 2, 3, 6, 1, 1, false, seed}).model;
