@@ -35,6 +35,7 @@ from exercising.book import Book  # noqa: E402
 from exercising.trouble import Rotten  # noqa: E402
 
 SHOWN = r"Ctrl-C\s+ends\s+it"  # the last words that watch shows of a verdict
+CALL = r'(?s)hole\("%s .*?\);'  # what a reader takes out of the copy
 PATIENCE = 600  # seconds for what takes half a minute on a machine with nothing else to do
 
 # --- the stand-in ------------------------------------------------------------------------------
@@ -283,7 +284,7 @@ class Session(unittest.TestCase):
 
     def fill(self, number, lines):
         """As a reader does: the call of hole() goes, the lines come."""
-        text, count = re.subn(rf'hole\("{number} [^;]*;', lambda found: lines, self.copy.read_text(), count=1)
+        text, count = re.subn(CALL % number, lambda found: lines, self.copy.read_text(), count=1)
         self.assertEqual(count, 1)
         self.copy.write_text(text)
 
@@ -765,7 +766,7 @@ class RealBook(unittest.TestCase):
         print(f"(the first start took {time.monotonic() - start:.0f} s)", file=sys.stderr)
 
     def replace(self, number, lines):
-        text, count = re.subn(rf'hole\("{number} [^;]*;', lambda found: lines, self.copy.read_text(encoding="utf-8"), count=1)
+        text, count = re.subn(CALL % number, lambda found: lines, self.copy.read_text(encoding="utf-8"), count=1)
         self.assertEqual(count, 1)
         self.copy.write_text(text, encoding="utf-8")
 
