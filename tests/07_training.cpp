@@ -722,7 +722,7 @@ TEST_CASE("after the first a training step allocates nothing of the size of an a
 // --- PyTorch -------------------------------------------------------------------------------------
 
 TEST_CASE("PyTorch computes the same logits and losses and gradients and trained weights", "[C8]") {
-  for (const std::string& name : {"two_layers", "own_head", "five_sequences"}) {
+  for (const std::string name : {"two_layers", "own_head", "five_sequences"}) {
     INFO(name);
     const GoldenModel golden = golden_model(name);
     const Batch& first = golden.batches.at(0);
