@@ -135,6 +135,8 @@ FILES = {
     "common/packages": "build  g++  command:c++\nbuild  cmake  command:cmake\ntests  ninja-build  command:ninja\n",
     "chapters/01_one/attention.hpp": CHAPTER,
     "chapters/02_two/attention.hpp": CHAPTER,
+    "chapters/02_two/part.cpp": '#include "attention.hpp"\nint part() { return twice(2); }\n',
+    "chapters/02_two/main.cpp": "int main() {}\n",
     "tests/exercises/01_one.txt": EXERCISES,
     "tests/exercises/02_two.txt": EXERCISES.replace("[1.", "[2."),
     "tests/01_one.cpp": TEST,
@@ -155,7 +157,8 @@ FILES = {
         project(stand_in LANGUAGES CXX)
         set(ATTENTION_CHAPTERS "${PROJECT_SOURCE_DIR}/chapters" CACHE PATH "")
         foreach(chapter 01_one 02_two)
-          add_executable(test_${chapter} EXCLUDE_FROM_ALL tests/${chapter}.cpp)
+          file(GLOB parts CONFIGURE_DEPENDS "${ATTENTION_CHAPTERS}/${chapter}/*.cpp")
+          add_executable(test_${chapter} EXCLUDE_FROM_ALL tests/${chapter}.cpp ${parts})
           target_include_directories(test_${chapter} PRIVATE "${ATTENTION_CHAPTERS}/${chapter}" "${PROJECT_SOURCE_DIR}")
           set_target_properties(test_${chapter} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
         endforeach()
@@ -379,13 +382,29 @@ class Session(unittest.TestCase):
         self.assertIn("cannot be found in your copy", self.call("reset", "1.2", expect=2))
 
     def test_goto_copies_the_whole_chapter(self):
-        self.call("goto", "2")
+        self.assertIn("chapter 02, two: 2 files in exercises/02_two\n", self.call("goto", "2"))
+        self.assertEqual(sorted(path.name for path in (self.mine / "02_two").iterdir()), ["attention.hpp", "part.cpp"])
         mine = self.mine / "02_two" / "attention.hpp"
         self.assertEqual(mine.read_text(), (self.book / "chapters/02_two/attention.hpp").read_text())
         self.assertIn("is right", self.call("check", "--quick"))
         self.assertIn("You are in chapter 02", self.call())
         self.call("start", "2.2")
         self.assertEqual(mine.read_text().count("hole("), 1)
+
+    def test_a_part_of_the_chapter_is_built_with_the_copy(self):
+        self.call("goto", "2")
+        part = self.mine / "02_two/part.cpp"
+        part.write_text(part.read_text().replace("twice(2)", "thrice(2)"))
+        self.assertIn("exercises/02_two/part.cpp:2", self.call("check", "--quick", expect=1))
+        part.unlink()
+        self.assertIn("exercises/02_two/part.cpp is gone", self.call("check", "--quick", expect=1))
+
+    def test_a_part_that_the_book_has_no_longer_is_not_built(self):
+        self.call("goto", "2")
+        old = self.book / "build/exercise_runner/chapters/02_two/old.cpp"
+        write(old, "int main() {}\n")
+        self.assertIn("is right", self.call("check", "--quick"))
+        self.assertFalse(old.exists())
 
     def test_progress_survives_another_build_and_another_place(self):
         self.call("start", "1.1")
@@ -665,6 +684,7 @@ class Lists(unittest.TestCase):
         self.assertTrue(4 <= sorted(sizes)[len(sizes) // 2] <= 6, sizes)
         self.assertLessEqual(max(sizes), 20)
         self.assertEqual(len(numbers), len(set(numbers)))
+        self.assertGreaterEqual(len(numbers), 28)
 
 
 class Reading(unittest.TestCase):

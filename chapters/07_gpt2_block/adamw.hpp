@@ -35,11 +35,13 @@ struct AdamW {
     const auto rate = static_cast<Real>(learning_rate);
     const auto kept = static_cast<Real>(decays ? 1 - learning_rate * decay : 1);
     for (std::size_t j = 0; j < weights.size(); ++j) {
+      //! [adamw_weight]
       const Real g = gradient[j];
       mean[j] = b1 * mean[j] + (1 - b1) * g;
       square[j] = b2 * square[j] + (1 - b2) * g * g;
       const Real direction = mean_scale * mean[j] / (std::sqrt(square_scale * square[j]) + e);
       weights[j] = kept * weights[j] - rate * direction;
+      //! [adamw_weight]
     }
   }
 };

@@ -20,11 +20,13 @@ struct Gelu {
       const ConstRow x_i = row(x, i);
       const Row t = row(tangent, i);
       const Row y_i = row(y, i);
+      //! [gelu_row]
       for (std::size_t j = 0; j < t.size(); ++j) {
         t[j] = slope * (x_i[j] + cubic * x_i[j] * x_i[j] * x_i[j]);
       }
       tanh_into(t, t);
       for (std::size_t j = 0; j < t.size(); ++j) y_i[j] = x_i[j] / 2 * (1 + t[j]);
+      //! [gelu_row]
     }
   }
 

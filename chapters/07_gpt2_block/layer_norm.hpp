@@ -41,6 +41,7 @@ struct LayerNorm {
       const ConstRow x_i = row(x, i);
       const Row normalized = row(pass.normalized, i);
       const Row output = row(pass.output, i);
+      //! [layer_norm_row]
       const Real mean = sum_of(x_i) / static_cast<Real>(width);
       for (std::size_t j = 0; j < width; ++j) normalized[j] = x_i[j] - mean;
       const Real variance = dot(normalized, normalized) / static_cast<Real>(width);
@@ -50,6 +51,7 @@ struct LayerNorm {
         output[j] = a[j] * normalized[j] + b[j];
       }
       pass.inverse_deviation(i) = inverse;
+      //! [layer_norm_row]
     }
   }
   //! [layer_norm_forward]

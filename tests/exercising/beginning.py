@@ -104,8 +104,9 @@ def goto(desk: Desk, options: argparse.Namespace) -> int:
     desk.progress.unstart(chapter)
     desk.progress.remember_book(chapter)
     desk.progress.enter(chapter)
-    names = ", ".join(desk.copy_name(chapter, file) for file in chapter.files)
-    desk.say(f"The book's {chapter.title}: {names}", "name")
+    files = chapter.files
+    copied = desk.copy_name(chapter, files[0]) if len(files) == 1 else f"{len(files)} files in exercises/{chapter.name}"
+    desk.say(f"The book's {chapter.title}: {copied}", "name")
     desk.next("watch", "change something, and see what the tests say")
     return 0
 

@@ -10,6 +10,8 @@ from exercising import holes
 from exercising.holes import Hole
 from exercising.trouble import Rotten, Trouble
 
+WALK = "main.cpp"  # shows the chapter, and is not tested
+
 
 @dataclass(frozen=True)
 class Chapter:
@@ -30,8 +32,8 @@ class Chapter:
 
     @property
     def files(self) -> list[str]:
-        """The files of which a reader has copies."""
-        return sorted(path.name for path in self.folder.glob("*.hpp"))
+        """The files of which a reader has copies: a .cpp file sees the headers that lie beside it, and so comes along."""
+        return sorted(path.name for path in self.folder.glob("*.[hc]pp") if path.name != WALK)
 
     def text(self, file: str) -> str:
         return (self.folder / file).read_text(encoding="utf-8")

@@ -90,6 +90,9 @@ class Workshop:
 
     def prepare(self, chapter: Chapter, fill: list[Hole]) -> None:
         """What the tests read. A file that has not changed keeps its time, so that nothing is compiled again."""
+        for old in (self.quick.chapters / chapter.name).glob("*.[hc]pp"):
+            if old.name not in chapter.files:
+                old.unlink()  # the book has it no longer
         for file in chapter.files:
             source, target = self.copies.path(chapter, file), self.quick.chapters / chapter.name / file
             text = self.copies.text(chapter, file)
