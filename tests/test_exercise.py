@@ -662,6 +662,16 @@ class Lists(unittest.TestCase):
             self.assertFalse(holes.is_empty(hole, text))
             self.assertEqual(holes.filled(hole, blank, text).replace(holes.INCLUDE + "\n", ""), text)
 
+    def test_several_regions_can_be_blanked_again(self):
+        hole = self.read(EXERCISES.replace("lines: [division]", "lines: [one] [two]"))[0]
+        text = "//! [one]\nint a;\n//! [one]\n//! [two]\nint b;\n//! [two]\nint c;\n"
+        blank = holes.blanked(hole, text)
+        self.assertNotIn("int a", blank)
+        self.assertNotIn("int b", blank)
+        written = re.sub(CALL % "1.1", "int d;", blank)
+        self.assertIn("int d;", written)
+        self.assertEqual(holes.blanked(hole, written), blank)
+
     def test_a_call_in_a_comment_is_no_hole(self):
         hole = self.read(EXERCISES)[0]
         self.assertFalse(holes.is_empty(hole, '  // hole("1.1 the division", "result");\n'))

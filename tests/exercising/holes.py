@@ -125,12 +125,14 @@ def span(hole: Hole, lines: list[str]) -> range:
 
 
 def region_span(hole: Hole, lines: list[str]) -> tuple[int, int]:
-    """From the first line of the first region to the last line of the last."""
-    for region in hole.regions:
-        if len(markers(lines, region)) != 2:
+    """From the first line of the first region to the last line of the last. In a copy, the markers between several
+    regions have gone with the lines, so that the first and the last region may have one marker each."""
+    first, last = markers(lines, hole.regions[0]), markers(lines, hole.regions[-1])
+    needed = 2 if len(hole.regions) == 1 else 1
+    for region, found in ((hole.regions[0], first), (hole.regions[-1], last)):
+        if not needed <= len(found) <= 2:
             raise Rotten(f"{hole.place}: {hole.number}: {hole.chapter}/{hole.file} needs two lines //! [{region}]")
-    begin = markers(lines, hole.regions[0])[0] + 1
-    end = markers(lines, hole.regions[-1])[1]
+    begin, end = first[0] + 1, last[-1]
     if begin >= end:
         raise Rotten(f"{hole.place}: {hole.number}: the regions come in another order in {hole.chapter}/{hole.file}")
     return begin, end
