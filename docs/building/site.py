@@ -15,7 +15,7 @@ from weaving.page import Page
 FOLDERS = ("chapters", "common", "tests", "docs")
 FRONT = "index.html"
 MAP, FILES, SHARED = "map.html", "files.html", "interface.html"
-NOT_SHOWN = {".css", ".html", ".js", ".json", ".md", ".png", ".py", ".svg"}  # pictures, texts, and the book's own tools
+NOT_SHOWN = {".css", ".html", ".js", ".json", ".md", ".npy", ".png", ".py", ".svg"}  # pictures, texts, numbers, and the book's own tools
 
 
 def chapter_page(chapter: Chapter) -> str:
