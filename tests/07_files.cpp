@@ -77,8 +77,7 @@ std::string sound_file() {
 }
 
 /// What a reader says to a file with these bytes; nothing if it takes it.
-std::string complaint(const std::string& bytes) {
-  const TemporaryFolder folder;
+std::string complaint(const std::string& bytes, const TemporaryFolder& folder = TemporaryFolder()) {
   try {
     SafetensorsFile(folder.add("model.safetensors", bytes));
   } catch (const std::runtime_error& error) {
@@ -337,9 +336,10 @@ TEST_CASE("what is no plain file is refused") {
 TEST_CASE("a file that ends anywhere too soon is refused") {
   const std::string whole = sound_file();
   CHECK(complaint(whole) == "");
+  const TemporaryFolder folder;  // one for all: making them would take most of the time
   for (std::size_t length = 0; length < whole.size(); ++length) {
     INFO("the first " << length << " of " << whole.size() << " bytes");
-    CHECK_FALSE(complaint(whole.substr(0, length)).empty());
+    CHECK_FALSE(complaint(whole.substr(0, length), folder).empty());
   }
   CHECK(complains(whole + '\0', "its tensors have 24 bytes, but 25 bytes follow the header"));
 }
@@ -518,7 +518,7 @@ TEST_CASE("tensors without numbers lie where a tensor may begin") {
 }
 
 TEST_CASE("a file may have many tensors") {
-  constexpr std::size_t count = 10000;
+  constexpr std::size_t count = 2000;
   std::string header = "{";
   for (std::size_t i = 0; i < count; ++i) {
     header += entry(fmt::format("t{}", i), "", fmt::format("{},{}", 4 * i, 4 * i + 4)) + ",";
@@ -527,8 +527,8 @@ TEST_CASE("a file may have many tensors") {
   const TemporaryFolder folder;
   const SafetensorsFile file(folder.add("model.safetensors", file_of(header, 4 * count)));
   CHECK(file.tensors().size() == count);
-  REQUIRE(file.find("t9999") != nullptr);
-  CHECK(file.find("t9999")->begin == 39996);
+  REQUIRE(file.find("t1999") != nullptr);
+  CHECK(file.find("t1999")->begin == 7996);
 }
 
 TEST_CASE("a name that is long or hostile does not fill the message") {
