@@ -344,6 +344,7 @@ int resume(const RunSettings& given, const Resumption& changes) {
   if (!changes.data) require_same_text(text, loaded.metadata, name);
   Run run(settings, *loaded.vocabulary, std::move(loaded.model), text);
   load_optimizer(settings.out, step, run.trainer().mean, run.trainer().square);
+  remove_other_optimizers(settings.out, step);  // of a run that was killed before it could
   run.trainer().steps = step;
   run.set_points(points_until(settings.out, step));
   return run.perform();
