@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 sys.dont_write_bytecode = True
 
-from exercising import compiler, holes, results, sanitizers, screen, verdict  # noqa: E402
+from exercising import compiler, holes, processes, results, sanitizers, screen, verdict  # noqa: E402
 from exercising.book import Book  # noqa: E402
 from exercising.trouble import Rotten  # noqa: E402
 
@@ -755,6 +755,13 @@ class Reading(unittest.TestCase):
         self.assertEqual(sanitizers.report("all is well"), "")
         self.assertEqual(sanitizers.place("    #0 0x1 in f() /usr/b.hpp:1\n    #1 0x2 in g() /mine/a.hpp:9\n", Path("/mine")),
                          (Path("/mine/a.hpp"), 9))
+
+    def test_a_program_that_gets_no_processor_gets_more_time(self):
+        start = time.monotonic()
+        self.assertFalse(processes.run(["sleep", "0.5"], limit=0.1).too_long)
+        self.assertTrue(processes.run(["sleep", "60"], limit=0.1).too_long)
+        self.assertTrue(processes.run(["sh", "-c", "while :; do :; done"], limit=0.2).too_long)
+        self.assertLess(time.monotonic() - start, 30)
 
     def test_text_is_set_to_the_width(self):
         self.assertEqual(screen.wrapped("one two three", 8), ["one two", "three"])

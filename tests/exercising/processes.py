@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import os
 import subprocess
 import tempfile
 import time
@@ -11,6 +13,8 @@ from pathlib import Path
 from typing import Callable, Iterator, Optional, Sequence
 
 POLL = 0.01  # seconds between two looks whether a program has ended
+BUSY = 0.25  # the part of its limit that a program must have been at work to be stopped at the limit
+PATIENCE = 10  # times the limit, and it is stopped in any case
 MERCY = 2  # seconds that a program has to end itself
 
 
@@ -42,10 +46,11 @@ def run(command: Sequence, cwd: Optional[Path] = None, limit: Optional[float] = 
 
 
 def wait(process: subprocess.Popen, limit: Optional[float], stop: Callable[[], bool]) -> bool:
-    """Whether the program ended within the limit."""
+    """Whether the program ended within the limit. One that hardly got a processor meanwhile gets more time."""
     start = time.monotonic()
     while process.poll() is None:
-        if limit is not None and time.monotonic() - start > limit:
+        waited = time.monotonic() - start
+        if limit is not None and waited > limit and (waited > PATIENCE * limit or busy(process.pid) > limit * BUSY):
             return False
         if stop():
             raise Stopped
@@ -65,6 +70,15 @@ def ended(process: subprocess.Popen) -> Iterator[None]:
                 end_it()
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(MERCY)
+
+
+def busy(pid: int) -> float:
+    """The seconds of a processor that the program has used; where the system does not tell, more than any limit."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError, ValueError):
+        return math.inf
 
 
 def text_of(file) -> str:
