@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr std::size_t piece_size = 16384;
+constexpr std::size_t piece_size = 4096;
 
 /// A part of one of the model's tensors: what a thread adds up and updates at a time.
 struct Piece {
