@@ -36,7 +36,7 @@ MatrixSpan part(Matrix& m, std::size_t top, std::size_t height, std::size_t left
   return {m.data() + top * step + left, height, width, step};
 }
 
-MatrixView transpose(const MatrixView& m) {
+MatrixView transposed(const MatrixView& m) {
   return {m.data, m.columns, m.rows, m.column_step, m.row_step};
 }
 

@@ -106,10 +106,11 @@ MatrixView part(const Matrix& m, std::size_t top, std::size_t height, std::size_
 MatrixSpan part(Matrix& m, std::size_t top, std::size_t height, std::size_t left,
                 std::size_t width);
 
-/// Rows as columns and columns as rows, where they lie.
+/// Rows as columns and columns as rows, where they lie. (xt::transpose makes a larger view,
+/// slower.)
 /// @param m  (n, k)
 /// @return   (k, n)
-MatrixView transpose(const MatrixView& m);
+MatrixView transposed(const MatrixView& m);
 
 //! [matmul]
 /// The matrix product `a b`.

@@ -38,20 +38,20 @@ void multiply_heads(HeadsPass& pass, std::size_t n_heads) {
       return head_part(m, k / n_heads, pass.T, k % n_heads, n_heads);
     };
     Matrix& weights = pass.heads[k].weights;
-    matmul_into(weights, part_of(pass.queries), transpose(part_of(pass.keys)));
+    matmul_into(weights, part_of(pass.queries), transposed(part_of(pass.keys)));
     matmul_into(part_of(pass.context), weights, part_of(pass.values));
-    matmul_into(part_of(pass.grad_values), transpose(weights), part_of(pass.grad_context));
-    matmul_into(pass.grad_scores, part_of(pass.grad_context), transpose(part_of(pass.values)));
+    matmul_into(part_of(pass.grad_values), transposed(weights), part_of(pass.grad_context));
+    matmul_into(pass.grad_scores, part_of(pass.grad_context), transposed(part_of(pass.values)));
     matmul_into(part_of(pass.grad_queries), pass.grad_scores, part_of(pass.keys));
-    matmul_into(part_of(pass.grad_keys), transpose(pass.grad_scores), part_of(pass.queries));
+    matmul_into(part_of(pass.grad_keys), transposed(pass.grad_scores), part_of(pass.queries));
   }
 }
 
 /// One linear layer's three: y = x W, and what goes back to x and to W.
 void multiply_linear(Matrix& y, Matrix& x, const Matrix& W, Matrix& grad_W) {
   matmul_add(y, x, W);
-  matmul_into(x, y, transpose(W));
-  matmul_add(grad_W, transpose(x), y);
+  matmul_into(x, y, transposed(W));
+  matmul_add(grad_W, transposed(x), y);
 }
 
 /// All products of one shard's step, in the matrices of a real one.
@@ -71,9 +71,9 @@ void multiply(const GPT2& model, ModelPass& pass, GPT2& gradient) {
     multiply_linear(wide.up, p.norm_2.output, block.feed_forward.W_up, grad.feed_forward.W_up);
     multiply_linear(wide.output, wide.bent, block.feed_forward.W_down, grad.feed_forward.W_down);
   }
-  matmul_into(pass.logits, pass.norm.output, transpose(model.token_embedding));
+  matmul_into(pass.logits, pass.norm.output, transposed(model.token_embedding));
   matmul_into(pass.grad_norm, pass.logits, model.token_embedding);
-  matmul_add(gradient.token_embedding, transpose(pass.logits), pass.norm.output);
+  matmul_add(gradient.token_embedding, transposed(pass.logits), pass.norm.output);
 }
 
 /// Zeros in every matrix that takes part: the time is the same, and nothing can overflow.

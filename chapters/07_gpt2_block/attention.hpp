@@ -138,7 +138,7 @@ inline void attend(const MatrixSpan& context, Pass& pass, const MatrixView& quer
                    const Dropout& dropout) {
   require_same_shape(mask, "the mask", pass.weights, "the matrix of scores");
   //! [scores]
-  matmul_into(pass.weights, queries, transpose(keys));  // (T, T)
+  matmul_into(pass.weights, queries, transposed(keys));  // (T, T)
   //! [scores]
   //! [scaled]
   const Real divisor = std::sqrt(static_cast<Real>(keys.columns));
@@ -172,9 +172,9 @@ inline void attend_backward(const MatrixSpan& grad_queries, const MatrixSpan& gr
                             const MatrixView& queries, const MatrixView& keys,
                             const MatrixView& values, const Dropout& dropout) {
   const Matrix& kept = dropout.on() ? pass.kept : pass.weights;
-  matmul_into(grad_values, transpose(kept), grad_context);
-  matmul_into(grad_scores, grad_context, transpose(values));  // in the weights kept, (T, T)
-  dropout.backward(grad_scores, pass.factors, grad_scores);   // in all weights
+  matmul_into(grad_values, transposed(kept), grad_context);
+  matmul_into(grad_scores, grad_context, transposed(values));  // in the weights kept, (T, T)
+  dropout.backward(grad_scores, pass.factors, grad_scores);    // in all weights
   const Real divisor = std::sqrt(static_cast<Real>(keys.columns));
   for (std::size_t i = 0; i < grad_scores.shape(0); ++i) {
     const Row g = row(grad_scores, i);
@@ -182,7 +182,7 @@ inline void attend_backward(const MatrixSpan& grad_queries, const MatrixSpan& gr
     for (Real& g_j : g) g_j /= divisor;         // in the scores
   }
   matmul_into(grad_queries, grad_scores, keys);
-  matmul_into(grad_keys, transpose(grad_scores), queries);
+  matmul_into(grad_keys, transposed(grad_scores), queries);
 }
 //! [attend_backward]
 
@@ -237,7 +237,7 @@ struct Attention {
   void backward(Matrix& grad_x, Attention& gradient, const Matrix& grad_output, HeadsPass& pass,
                 const Matrix& x, const Dropout& dropout = {}) const {
     linear_backward(gradient.W_out, gradient.b_out, grad_output, pass.context);
-    matmul_into(pass.grad_context, grad_output, transpose(W_out));
+    matmul_into(pass.grad_context, grad_output, transposed(W_out));
     for (std::size_t k = 0; k < pass.heads.size(); ++k) {
       const auto part_of = [&](Matrix& m) {
         return head_part(m, k / n_heads, pass.T, k % n_heads, n_heads);
@@ -251,9 +251,9 @@ struct Attention {
     linear_backward(gradient.W_key, gradient.b_key, pass.grad_keys, x);
     linear_backward(gradient.W_value, gradient.b_value, pass.grad_values, x);
     // x went three ways, and what comes back on them adds up.
-    matmul_into(grad_x, pass.grad_queries, transpose(W_query));
-    matmul_add(grad_x, pass.grad_keys, transpose(W_key));
-    matmul_add(grad_x, pass.grad_values, transpose(W_value));
+    matmul_into(grad_x, pass.grad_queries, transposed(W_query));
+    matmul_add(grad_x, pass.grad_keys, transposed(W_key));
+    matmul_add(grad_x, pass.grad_values, transposed(W_value));
   }
   //! [backward]
 };

@@ -92,10 +92,10 @@ struct FeedForward {
   void backward(Matrix& grad_x, FeedForward& gradient, const Matrix& grad_output,
                 FeedForwardPass& pass, const Matrix& x) const {
     linear_backward(gradient.W_down, gradient.b_down, grad_output, pass.bent);
-    matmul_into(pass.grad_up, grad_output, transpose(W_down));
+    matmul_into(pass.grad_up, grad_output, transposed(W_down));
     Gelu::backward(pass.grad_up, pass.tangent, pass.up);
     linear_backward(gradient.W_up, gradient.b_up, pass.grad_up, x);
-    matmul_into(grad_x, pass.grad_up, transpose(W_up));
+    matmul_into(grad_x, pass.grad_up, transposed(W_up));
   }
 };
 //! [feed_forward]

@@ -26,7 +26,7 @@ inline void linear(Matrix& y, const Matrix& x, const Matrix& W, const Vector& b)
 /// @param grad_y  (n, d_out)
 /// @param x       (n, d_in)
 inline void linear_backward(Matrix& grad_W, Vector& grad_b, const Matrix& grad_y, const Matrix& x) {
-  matmul_add(grad_W, transpose(x), grad_y);
+  matmul_add(grad_W, transposed(x), grad_y);
   const Row sums = row(grad_b);
   for (std::size_t i = 0; i < grad_y.shape(0); ++i) {
     const ConstRow g = row(grad_y, i);

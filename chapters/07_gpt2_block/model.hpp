@@ -142,7 +142,7 @@ struct GPT2 {
       x = &pass.blocks[layer].output;
     }
     norm.forward(pass.norm, *x);
-    matmul_into(pass.logits, pass.norm.output, transpose(head_weights()));
+    matmul_into(pass.logits, pass.norm.output, transposed(head_weights()));
   }
   //! [model_forward]
 
@@ -153,7 +153,7 @@ struct GPT2 {
   void backward(GPT2& gradient, const Matrix& grad_logits, ModelPass& pass, Tokens tokens,
                 const Dropout& dropout = {}) const {
     Matrix& grad_head = head.size() > 0 ? gradient.head : gradient.token_embedding;
-    matmul_add(grad_head, transpose(grad_logits), pass.norm.output);
+    matmul_add(grad_head, transposed(grad_logits), pass.norm.output);
     matmul_into(pass.grad_norm, grad_logits, head_weights());
     pass.grad.fill(0);
     norm.backward(pass.grad, gradient.norm, pass.grad_norm, pass.norm);

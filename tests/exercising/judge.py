@@ -17,7 +17,7 @@ from exercising.processes import Finished, never
 from exercising.progress import Progress
 from exercising.results import Results
 from exercising.screen import Line
-from exercising.trees import SLOWER, TIME_LIMIT, Workshop
+from exercising.trees import SLOWER, TIME_LIMIT, Workshop, fails
 from exercising.verdict import Verdict, counted, during, ending, everything, names, summary
 
 
@@ -52,11 +52,14 @@ class Judge:
             self.workshop.prepare(chapter, empty)
             say("building" if tree.is_ready else "building for the first time: half a minute")
             tree.configure(stop)
-            built = tree.build(chapter.name, stop)
-            if built.code:
-                return self._broken(chapter, built, empty)
-            say("testing")
-            results, done = tree.test(chapter.name, stop=stop)
+            for program in tree.programs(chapter.name):
+                built = tree.build(program, stop)
+                if built.code:
+                    return self._broken(chapter, built, empty)
+                say("testing")
+                results, done = tree.test(program, stop=stop)
+                if fails(results, done):
+                    break
         return self._tested(chapter, results, done, built, empty)
 
     def _tested(self, chapter: Chapter, results: Results, done: Finished, built: Finished,
@@ -140,11 +143,12 @@ class Judge:
         with self.workshop.lock(lambda: say("waiting for another ./tests/exercise that builds")):
             say("building with the sanitizers" + ("" if tree.is_ready else ": a minute or two the first time"))
             tree.configure(stop)
-            built = tree.build(chapter.name, stop)
+            program = tree.programs(chapter.name)[-1]
+            built = tree.build(program, stop)
             if built.code:
                 return self._broken(chapter, built, [])
             say("testing with the sanitizers")
-            results, done = tree.test(chapter.name, SLOWER * TIME_LIMIT, stop)
+            results, done = tree.test(program, SLOWER * TIME_LIMIT, stop)
         return self._sanitized(chapter, results, done)
 
     def _sanitized(self, chapter: Chapter, results: Results, done: Finished) -> Verdict:

@@ -53,18 +53,28 @@ class Tree:
             said = f"{done.output}{done.errors}".rstrip()
             raise Trouble(f"CMake could not configure {self.folder.relative_to(self.root)}:\n{said}")
 
-    def build(self, chapter: str, stop: Callable[[], bool] = never) -> Finished:
-        command = ["cmake", "--build", self.folder, "--target", f"test_{chapter}", "--parallel", str(self.jobs)]
+    def programs(self, chapter: str) -> list[str]:
+        """The chapter's tests. Where those of its parts are also a program of their own, it comes first: it is built and
+        run sooner, and catches most."""
+        parts = (self.root / "tests" / f"{chapter[:2]}_parts.cpp").is_file()
+        return [f"test_{chapter}_parts", f"test_{chapter}"] if parts else [f"test_{chapter}"]
+
+    def build(self, program: str, stop: Callable[[], bool] = never) -> Finished:
+        command = ["cmake", "--build", self.folder, "--target", program, "--parallel", str(self.jobs)]
         return run(command, stop=stop)
 
-    def test(self, chapter: str, limit: float = TIME_LIMIT,
+    def test(self, program: str, limit: float = TIME_LIMIT,
              stop: Callable[[], bool] = never) -> tuple[results.Results, Finished]:
         """At the limit the program is told to end, so that Catch2 can say where it was."""
-        program = self.folder / "tests" / f"test_{chapter}"
         options = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
         environment = {**os.environ, **options}
-        done = run([program, "--order", "decl", "--reporter", "xml"], limit=limit, environment=environment, stop=stop)
+        done = run([self.folder / "tests" / program, "--order", "decl", "--reporter", "xml"], limit=limit, environment=environment, stop=stop)
         return results.read(done.output), done
+
+
+def fails(told: results.Results, done: Finished) -> bool:
+    """Whether a run fails: a test did, the program crashed, or there was no test at all."""
+    return bool(told.failing or not told.complete or done.code or not told.tests)
 
 
 def run(command: Sequence, **options) -> Finished:

@@ -18,9 +18,7 @@ from pathlib import Path
 from typing import Callable, Iterator, Sequence, TextIO, TypeVar
 
 from exercising.copies import read
-from exercising.processes import Finished
-from exercising.results import Results
-from exercising.trees import Tree, processors
+from exercising.trees import Tree, fails, processors
 
 FOLDER = "mistakes"  # in build/
 MOST = 8  # trees: each takes 300 MB of disk
@@ -54,9 +52,9 @@ class Bench(Tree):
         for file, text in texts.items():
             (self.chapters / chapter / file).write_text(text, encoding="utf-8")
 
-    def compile(self, chapter: str, mind_warnings: bool = False) -> str:
+    def compile(self, program: str, mind_warnings: bool = False) -> str:
         """What the compiler complains about, in a line; empty when it builds."""
-        built = self.build(chapter)
+        built = self.build(program)
         minded = r"error: |undefined reference" + ("|warning: " if mind_warnings else "")
         complaints = [line for line in built.output.splitlines() if re.search(minded, line)]
         if built.code:
@@ -77,11 +75,6 @@ def copy_chapters(source: Path, target: Path) -> None:
     for copy in target.glob("**/*"):
         if copy.is_file() and not (source / copy.relative_to(target)).exists():
             copy.unlink()
-
-
-def fails(results: Results, done: Finished) -> bool:
-    """Whether a run fails: a test did, the program crashed, or there was no test at all."""
-    return bool(results.failing or not results.complete or done.code or not results.tests)
 
 
 # --- side by side ------------------------------------------------------------------------------
@@ -136,10 +129,11 @@ class Workers:
 
 
 def trouble_with(chapter: str, bench: Bench) -> str:
-    error = bench.compile(chapter)
+    program = bench.programs(chapter)[-1]
+    error = bench.compile(program)
     if error:
         return f"{chapter}: its tests do not compile: {error}"
-    results, done = bench.test(chapter)
+    results, done = bench.test(program)
     if fails(results, done):
         names = "".join(f"\n  {test.name}" for test in results.failing)
         return f"{chapter}: {len(results.failing)} of {len(results.tests)} tests fail without any mistake:{names}"
