@@ -17,8 +17,8 @@ void* allocate_tensor(std::size_t bytes);
 /// Gives back what `allocate_tensor` gave.
 void free_tensor(void* memory) noexcept;
 
-/// How many bytes `allocate_tensor` has given out since the program began, those that are free again
-/// included.
+/// How many bytes `allocate_tensor` has given out since the program began, those that are free
+/// again included.
 std::size_t allocated_bytes() noexcept;
 
 /// `allocate_tensor` as the C++ library and xtensor want it.

@@ -1,8 +1,8 @@
 /// @file
 /// @brief How long attention of GPT-2's size takes, and how long its matrix products take alone.
 ///
-/// Prints both in seconds, the medians of several runs that take turns, so that a machine that slows down
-/// slows down both.
+/// Prints both in seconds, the medians of several runs that take turns, so that a machine that
+/// slows down slows down both.
 
 #include "attention.hpp"
 
