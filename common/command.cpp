@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "common/figure.hpp"
+#include "common/text.hpp"
 #include "common/whole_file.hpp"
 
 namespace {
@@ -69,6 +70,23 @@ Number number_between(const std::string& flag, const std::string& text, Number l
 std::string on_one_line(std::string sentence) {
   const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7F; };
   std::replace_if(sentence.begin(), sentence.end(), is_control, '?');
+  return sentence;
+}
+
+/// What CLI11 says of a command line that it cannot read, in the book's words where its own are
+/// hard to understand.
+std::string sentence_of(const CLI::ParseError& error) {
+  const std::string sentence = error.what();
+  const std::size_t colon = sentence.find(": ");
+  const std::string option = sentence.substr(0, colon);
+  const std::string rest = colon == std::string::npos ? "" : sentence.substr(colon);
+  const std::string too_often = ": At Most 1 required but received ";
+  if (rest.starts_with(too_often)) {
+    return fmt::format("{} may be given once, not {} times", option, rest.substr(too_often.size()));
+  }
+  if (rest.starts_with(": 1 required ") && rest.ends_with(" missing")) {
+    return option + " needs a value";
+  }
   return sentence;
 }
 
@@ -137,7 +155,8 @@ void CommandLine::add_flag(const std::string& flag, bool& value, const std::stri
 
 void CommandLine::add_count(const std::string& flag, std::size_t& value, const std::string& help,
                             std::size_t least, std::size_t most) {
-  parts_->add_number<std::size_t>(flag, value, fmt::format("{} ({} to {})", help, least, most),
+  parts_->add_number<std::size_t>(flag, value,
+                                  fmt::format("{} ({} to {})", help, grouped(least), grouped(most)),
                                   least, most, "N");
 }
 
@@ -180,7 +199,7 @@ int CommandLine::run(int argc, char** argv, const std::function<int()>& act) {
   try {
     return parts_->parse_and_act(argc, argv, act);
   } catch (const CLI::ParseError& error) {
-    return parts_->refuse(std::string(error.what()) + " (--help lists the options)");
+    return parts_->refuse(sentence_of(error) + " (--help lists the options)");
   } catch (const std::bad_alloc&) {
     return parts_->refuse("there is not enough memory for sizes like these");
   } catch (const std::exception& error) {
