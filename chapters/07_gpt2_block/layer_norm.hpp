@@ -72,11 +72,9 @@ struct LayerNorm {
       const ConstRow g = row(grad_output, i);
       const ConstRow normalized = row(pass.normalized, i);
       //! [layer_norm_row_backward]
-      for (std::size_t j = 0; j < width; ++j) {
-        grad_a[j] += g[j] * normalized[j];
-        grad_b[j] += g[j];
-        s[j] = g[j] * a[j];  // the gradient in the normalised number
-      }
+      for (std::size_t j = 0; j < width; ++j) grad_a[j] += g[j] * normalized[j];
+      for (std::size_t j = 0; j < width; ++j) grad_b[j] += g[j];
+      for (std::size_t j = 0; j < width; ++j) s[j] = g[j] * a[j];  // in the normalised numbers
       const Real mean = sum_of(s) / static_cast<Real>(width);
       const Real along = dot(s, normalized) / static_cast<Real>(width);
       const Real inverse = pass.inverse_deviation(i);
