@@ -1,8 +1,6 @@
 /// @file
 /// @brief The whole model, its loss and its gradients, as tests.
 
-#include <set>
-
 #include "07_examples.hpp"
 #include "loss.hpp"
 
@@ -348,24 +346,6 @@ TEST_CASE("the order of the words counts because each place has a vector", "[A1]
   for (Example* example : {&e, &swapped}) example->model.position_embedding.fill(0);
   INFO("without places one layer reads the same set of words before a token");
   CHECK_THAT(rows_of(e.pass().logits, 3, 1), equals(rows_of(swapped.pass().logits, 3, 1)));
-}
-
-TEST_CASE("the tensors of a model are all of its numbers and each has a name of its own") {
-  for (const ModelSizes& s : model_sizes()) {
-    GPT2 model = random_example(s).model;
-    std::set<std::string> names;
-    std::set<const Real*> places;
-    for (const Parameter& parameter : model.parameters()) {
-      INFO(parameter.name);
-      CHECK(names.insert(parameter.name).second);
-      CHECK(places.insert(parameter.numbers.data()).second);
-      std::size_t product = 1;
-      for (const std::size_t side : parameter.shape) product *= side;
-      CHECK(parameter.numbers.size() == product);
-      CHECK(parameter.is_matrix() == (parameter.shape.size() == 2));
-    }
-    CHECK(names.size() == 4 + 16 * s.layers + (s.separate_head ? 1 : 0));
-  }
 }
 
 TEST_CASE("twelve layers of width 768 over 1024 places have 124439808 parameters", "[A23][C8]") {

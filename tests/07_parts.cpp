@@ -1,5 +1,8 @@
 /// @file
-/// @brief The parts of a block that treat each token for itself, forward and backward, as tests.
+/// @brief The parts of a block that treat each token for itself, forward and backward, and the list
+/// of a model's tensors, as tests.
+
+#include <set>
 
 #include "07_examples.hpp"
 #include "feed_forward.hpp"
@@ -556,4 +559,22 @@ TEST_CASE("a target that is no symbol and rows without targets are refused") {
   CHECK(throws_saying([&] { cross_entropy(logits, too_few); }, "1 targets for 2 rows"));
   Matrix none(Matrix::shape_type{0, 3}, 0);
   CHECK(throws_saying([&] { cross_entropy(none, {}); }, "0 targets for 0 rows"));
+}
+
+TEST_CASE("the tensors of a model are all of its numbers and each has a name of its own") {
+  for (const ModelSizes& s : model_sizes()) {
+    GPT2 model = random_example(s).model;
+    std::set<std::string> names;
+    std::set<const Real*> places;
+    for (const Parameter& parameter : model.parameters()) {
+      INFO(parameter.name);
+      CHECK(names.insert(parameter.name).second);
+      CHECK(places.insert(parameter.numbers.data()).second);
+      std::size_t product = 1;
+      for (const std::size_t side : parameter.shape) product *= side;
+      CHECK(parameter.numbers.size() == product);
+      CHECK(parameter.is_matrix() == (parameter.shape.size() == 2));
+    }
+    CHECK(names.size() == 4 + 16 * s.layers + (s.separate_head ? 1 : 0));
+  }
 }

@@ -665,11 +665,11 @@ TEST_CASE("a step that diverges says so and leaves everything as it was") {
   unknown_symbol.inputs.back() = 5;
   CHECK(throws_saying([&] { trainer.step(unknown_symbol); }, "no symbol 5"));
   CHECK(trainer.steps == 1);
+  INFO("gradients of the step that failed are left in the next");
   trainer.step(batches[1]);
   Trainer undisturbed(e.model, settings);
   undisturbed.step(batches[0]);
   undisturbed.step(batches[1]);
-  INFO("gradients of the step that failed are left in the next");
   CHECK(different(tensors_of(trainer.model), tensors_of(undisturbed.model)).empty());
 }
 
