@@ -291,6 +291,20 @@ class Building(unittest.TestCase):
         self.assertIn(f"docs/graphs/04_causal_mask.dot:{node}: ", said)
         self.assertFalse((self.root / "build/docs/html").exists())
 
+    def test_links_to_files_of_any_kind_are_followed(self):
+        readme = self.root / "chapters/03_scaling/README.md"
+        text = readme.read_text(encoding="utf-8").rstrip("\n")
+        wrong = {"no.py": "nowhere", "../../tests/no.json": "nowhere", "figures/no.svg": "nowhere", "no.txt#L3": "nowhere",
+                 "../../docs/test_build.py": "to what has no page in the book",
+                 "../../docs/figures": "to what has no page in the book"}
+        right = ["../../common", "../../docs/budgets.txt", "../../tests/run", "attention.hpp#L9", "https://example.org/no.py"]
+        links = "\n".join(f"[`here`]({target})" for target in [*wrong, *right])
+        readme.write_text(f"{text}\n\n{links}\n", encoding="utf-8")
+        first = text.count("\n") + 3
+        said = self.build(expect=1).splitlines()[1:]
+        self.assertEqual(said, [f"chapters/03_scaling/README.md:{first + place}: the link to {target} leads {where}"
+                                for place, (target, where) in enumerate(wrong.items())])
+
     def test_a_chapter_without_a_graph_is_named(self):
         (self.root / "docs/graphs/05_cross_attention.dot").unlink()
         said = self.build(expect=1)
