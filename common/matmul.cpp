@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-#include "common/tensor.hpp"
+#include "common/rows.hpp"
 
 #ifdef ATTENTION_BLAS
 #include <xtensor-blas/xblas.hpp>
@@ -37,14 +37,42 @@ void fill(const MatrixSpan& out, Real number) {
   }
 }
 
-/// out += a b, one row of b at a time: the order in which all three lie in memory.
-void add_product_by_loops(const MatrixSpan& out, const MatrixView& a, const MatrixView& b) {
+/// out += a b, one row of b at a time: the order in which all three usually lie in memory.
+void add_rows(const MatrixSpan& out, const MatrixView& a, const MatrixView& b) {
   for (std::size_t i = 0; i < a.rows; ++i) {
+    const Row sum(&out(i, 0), out.columns);
     for (std::size_t k = 0; k < a.columns; ++k) {
       const Real factor = a(i, k);
-      for (std::size_t j = 0; j < b.columns; ++j) out(i, j) += factor * b(k, j);
+      const ConstRow b_k(&b(k, 0), b.columns);
+      for (std::size_t j = 0; j < sum.size(); ++j) sum[j] += factor * b_k[j];
     }
   }
+}
+
+/// out += a b, one row of a with one column of b at a time: so they lie when b is transposed.
+void add_dots(const MatrixSpan& out, const MatrixView& a, const MatrixView& b) {
+  for (std::size_t i = 0; i < a.rows; ++i) {
+    const ConstRow a_i(&a(i, 0), a.columns);
+    for (std::size_t j = 0; j < b.columns; ++j) {
+      out(i, j) += dot(a_i, ConstRow(&b(0, j), b.rows));
+    }
+  }
+}
+
+/// out += a b, wherever the numbers lie.
+void add_anyhow(const MatrixSpan& out, const MatrixView& a, const MatrixView& b) {
+  for (std::size_t i = 0; i < a.rows; ++i) {
+    for (std::size_t k = 0; k < a.columns; ++k) {
+      for (std::size_t j = 0; j < b.columns; ++j) out(i, j) += a(i, k) * b(k, j);
+    }
+  }
+}
+
+/// out += a b. Numbers that lie one after the other can be taken several at once.
+void add_product_by_loops(const MatrixSpan& out, const MatrixView& a, const MatrixView& b) {
+  if (b.column_step == 1) return add_rows(out, a, b);
+  if (a.column_step == 1 && b.row_step == 1) return add_dots(out, a, b);
+  add_anyhow(out, a, b);
 }
 
 #ifdef ATTENTION_BLAS
@@ -98,11 +126,10 @@ bool multiply_by_blas(const MatrixSpan&, const MatrixView&, const MatrixView&, R
 
 /// out = a b + keep * out, with keep 0 or 1.
 void multiply(const MatrixSpan& out, const MatrixView& a, const MatrixView& b, Real keep) {
-  const bool nothing_to_add = a.columns == 0;
-  const bool nothing_to_write = out.rows == 0 || out.columns == 0;
-  if (!nothing_to_write && !nothing_to_add && multiply_by_blas(out, a, b, keep)) return;
+  const bool nothing_to_add = out.rows == 0 || out.columns == 0 || a.columns == 0;
+  if (!nothing_to_add && multiply_by_blas(out, a, b, keep)) return;
   if (keep == Real{0}) fill(out, 0);
-  add_product_by_loops(out, a, b);
+  if (!nothing_to_add) add_product_by_loops(out, a, b);
 }
 
 }  // namespace

@@ -291,6 +291,20 @@ class Building(unittest.TestCase):
         self.assertIn(f"docs/graphs/04_causal_mask.dot:{node}: ", said)
         self.assertFalse((self.root / "build/docs/html").exists())
 
+    def test_links_to_files_of_any_kind_are_followed(self):
+        readme = self.root / "chapters/03_scaling/README.md"
+        text = readme.read_text(encoding="utf-8").rstrip("\n")
+        wrong = {"no.py": "nowhere", "../../tests/no.json": "nowhere", "figures/no.svg": "nowhere", "no.txt#L3": "nowhere",
+                 "../../docs/test_build.py": "to what has no page in the book",
+                 "../../docs/figures": "to what has no page in the book"}
+        right = ["../../common", "../../docs/budgets.txt", "../../tests/run", "attention.hpp#L9", "https://example.org/no.py"]
+        links = "\n".join(f"[`here`]({target})" for target in [*wrong, *right])
+        readme.write_text(f"{text}\n\n{links}\n", encoding="utf-8")
+        first = text.count("\n") + 3
+        said = self.build(expect=1).splitlines()[1:]
+        self.assertEqual(said, [f"chapters/03_scaling/README.md:{first + place}: the link to {target} leads {where}"
+                                for place, (target, where) in enumerate(wrong.items())])
+
     def test_a_chapter_without_a_graph_is_named(self):
         (self.root / "docs/graphs/05_cross_attention.dot").unlink()
         said = self.build(expect=1)
@@ -310,13 +324,27 @@ class Building(unittest.TestCase):
         (self.root / "chapters/03_scaling/figures/scaling.svg").unlink()
         self.assertRegex(self.build(expect=1), r"03_scaling/README.md:\d+: there is no picture figures/scaling.svg")
 
-    def test_missing_packages_are_named(self):
+    def with_tools(self, names):
+        """An environment in which these programs are found, and no others."""
         tools = self.root / "tools"
         tools.mkdir()
-        for tool in "bash env cat grep awk sed sort paste dirname mkdir rm python3 dot node c++".split():
-            (tools / tool).symlink_to(shutil.which(tool))
-        said = self.build(expect=2, environment={**os.environ, "PATH": str(tools)})
+        for name in names.split():
+            (tools / name).symlink_to(shutil.which(name))
+        (tools / "python3").symlink_to(sys.executable)
+        return {**os.environ, "PATH": str(tools)}
+
+    def test_missing_packages_are_named(self):
+        said = self.build(expect=2, environment=self.with_tools(
+            "bash env cat grep awk sed sort paste dirname mkdir rm dot node c++"))
         self.assertIn("Missing: doxygen (command:doxygen), katex (command:katex).", said)
+
+    def test_without_emscripten_the_figures_stand_still(self):
+        said = self.build(expect=0, environment=self.with_tools(
+            "bash env cat grep awk sed sort paste dirname mkdir rm dot node c++ doxygen katex diff git mktemp"))
+        self.assertIn("lacks its live figures", said)
+        self.assertIn("apt-get install emscripten", said)
+        self.assertIn("figures/07-training.svg", (self.root / "build/docs/html/chapter_07.html").read_text(encoding="utf-8"))
+        self.assertFalse((self.root / "build/docs/html/live").exists())
 
 
 if __name__ == "__main__":

@@ -7,11 +7,13 @@ the chapters' programs (build/release) the numbers that the figures are compared
 
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from html import escape
 from pathlib import Path
@@ -187,11 +189,11 @@ class Figure:
 
 
 FINDERS = """
-  const maps = () => [...figure.querySelectorAll("table")];
+  const maps = () => [...figure.querySelectorAll("table[role=grid]")];
   const map = (title) => maps().find((map) => map.caption.textContent === title);
   const cells = (title) => [...map(title).tBodies[0].rows].map((row) => [...row.cells].slice(1));
   const control = (label) => [...figure.querySelectorAll("label")]
-    .find((one) => one.textContent.startsWith(label))?.querySelector("input, select");
+    .find((one) => one.textContent.startsWith(label))?.querySelector("input, select, textarea");
 """
 
 
@@ -218,7 +220,7 @@ class EveryFigure(LiveCase):
     def test_there_is_one_in_each_chapter(self):
         with_code = {path.name[:2] for path in (DOCS / "live").glob("[0-9][0-9]_*.cpp")}
         self.assertEqual({figure[0] for figure in figures}, with_code)
-        self.assertGreaterEqual(len(with_code), 6)
+        self.assertEqual(len(with_code), 7)
 
     def test_it_takes_the_place_of_the_static_one(self):
         for number, name, caption, _ in figures:
@@ -226,7 +228,7 @@ class EveryFigure(LiveCase):
             self.assertEqual(figure.js("return figure.querySelectorAll('img').length"), 0)
             self.assertFalse(figure.js("return figure.querySelector('figcaption').hasAttribute('aria-hidden')"))
             self.assertNotEqual(figure.text("figcaption"), caption)
-            self.assertGreater(len(figure.titles()), 0)
+            self.assertTrue(figure.titles() or figure.js("return figure.querySelector('svg[role=img]') !== null"))
             self.assertTrue(figure.status())
             self.assertEqual(figure.error(), "")
 
@@ -278,7 +280,7 @@ class EveryFigure(LiveCase):
     def test_each_control_has_a_name_and_each_map_too(self):
         for number, name, _, _ in figures:
             figure = Figure(number, name)
-            for element in browser.find_elements("css selector", "figure :is(input, select, button, table, svg)"):
+            for element in browser.find_elements("css selector", "figure :is(input, select, textarea, button, table, svg)"):
                 self.assertTrue(element.accessible_name or not element.is_displayed(),
                                 f"{number}-{name}: {element.get_attribute('outerHTML')}")
             self.assertTrue(figure.js("return maps().every((map) => map.querySelector('th[scope=col]')"
@@ -588,6 +590,128 @@ class Rectangle(LiveCase):
         self.assertIn("is a rectangle", figure.status())
 
 
+class Training(LiveCase):
+    """Chapter 07: a model that learns in the page."""
+
+    def setUp(self):
+        self.figure = Figure("07", "training")
+
+    def press(self, name):
+        self.figure.js("return [...figure.querySelectorAll('button')].find((one) => one.textContent === arguments[0])",
+                       name).click()
+
+    def step(self):
+        return number_in(self.figure.text(".live-count"))
+
+    def wait_for_step(self, step):
+        WebDriverWait(browser, PATIENCE).until(lambda _: self.step() >= step)
+
+    def losses(self):
+        """[step, training, validation] at each look, as exactly as C++ knows them."""
+        rows = self.figure.js("return [...figure.querySelectorAll('.live-losses tbody tr')]"
+                              ".map((row) => [...row.cells].map((cell) => cell.dataset.value ?? cell.textContent))")
+        return [[float(cell.replace(",", "")) for cell in row] for row in rows]
+
+    def native_run(self):
+        """The folder of the program's model, trained like the figure's."""
+        text, out = folder / "text.txt", folder / "model"
+        text.write_text(self.figure.control("Your text").get_property("value"), encoding="utf-8")
+        options = {"data": text, "layers": 2, "heads": 2, "width": 32, "context": 32, "batch": 4, "steps": 1000,
+                   "every": 50, "learning-rate": 0.005, "seed": 42, "out": out}
+        arguments = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+        subprocess.run([next(PROGRAMS.glob("07_*")), "train", *arguments], capture_output=True, check=True)
+        self.addCleanup(shutil.rmtree, out)
+        return out
+
+    def test_the_loss_falls_and_is_the_programs(self):
+        self.press("Train")
+        self.wait_for_step(300)
+        self.press("Pause")
+        got = self.losses()
+        self.assertLess(got[5][1], got[0][1] - 1)
+        self.assertLess(got[5][2], got[0][2] - 0.3)
+        wanted = (self.native_run() / "losses.csv").read_text().splitlines()[1:]
+        for row, line in zip(got[:2], wanted):  # rounding tells the two apart ever more
+            for a, b in zip(row, map(float, line.split(","))):
+                self.assertAlmostEqual(a, b, delta=1e-5)
+
+    def test_the_static_figure_shows_the_same_run(self):
+        static = next(picture for number, _, _, picture in figures if number == "07").read_text(encoding="utf-8")
+        drawn = (self.native_run() / "losses.svg").read_text(encoding="utf-8")
+        for a, b in zip(points_of(static), points_of(drawn), strict=True):
+            self.assertAlmostEqual(a, b, delta=5)  # pixels; from machine to machine it differs a little
+
+    def test_it_pauses_goes_on_and_begins_anew(self):
+        self.press("Train")
+        self.wait_for_step(20)
+        self.press("Pause")
+        step = self.step()
+        time.sleep(0.5)
+        self.assertEqual(self.step(), step)
+        self.press("Go on")
+        self.wait_for_step(step + 50)
+        self.assertEqual(len(self.losses()), self.step() // 50)
+        self.press("Restart")
+        self.assertEqual(self.step(), 0)
+        self.assertEqual(self.losses(), [])
+        self.press("Train")
+        self.wait_for_step(1)
+
+    def test_it_writes(self):
+        self.press("Train")
+        self.wait_for_step(1)
+        self.assertIn("untrained", self.figure.text(".live-writing"))
+        untrained = self.figure.text(".live-written")
+        self.assertEqual(len(untrained), 160)
+        self.wait_for_step(200)
+        self.assertIn("after step 200", self.figure.text(".live-writing"))
+        self.assertGreater(self.figure.text(".live-written").count(" "), untrained.count(" ") + 10)  # it has seen words
+
+    def test_it_comes_to_an_end(self):
+        self.figure.type("Your text", "to be or not to be\n" * 20)
+        self.press("Train")
+        self.wait_for_step(1000)
+        self.assertIn("The training is over.", self.figure.status())
+        self.assertLess(self.losses()[-1][1], 0.5)
+        self.assertIn("not to be", self.figure.text(".live-written"))
+        self.press("Train again")
+        self.wait_for_step(1)
+        self.assertLess(self.step(), 1000)
+
+    def test_another_text_or_seed_is_another_run(self):
+        first = self.figure.status()
+        self.figure.type("Your text", "<b>👩‍👩‍👧</b> été\n" * 100)
+        self.assertEqual(self.figure.error(), "")
+        self.assertIn("1,530 characters", self.figure.status())
+        self.assertNotEqual(self.figure.status(), first)
+        self.press("Train")
+        self.wait_for_step(1)
+        self.assertEqual(self.figure.js("return figure.querySelectorAll('.live-written b').length"), 0)
+        self.figure.type("Seed", 7)
+        self.assertEqual(self.step(), 0)
+
+    def test_texts_that_will_not_do(self):
+        for text, sentence in (("", "the text has 0 different characters"), ("too short", "a context of 32 needs more"),
+                               ("a\u0007" * 400, "the control character U+0007 at byte 1"),
+                               ("é" * 60_000, "the text has 120,000 bytes; this figure takes at most 100,000")):
+            self.figure.type("Your text", text)
+            self.assertIn(sentence, self.figure.error())
+            self.press("Train")
+            time.sleep(0.2)
+            self.assertEqual(self.step(), 0)
+            self.assertIn(sentence, self.figure.error())
+
+
+def number_in(text):
+    """The first number in a sentence: 1,234."""
+    return int(re.search(r"\d[\d,]*", text)[0].replace(",", ""))
+
+
+def points_of(picture):
+    """The coordinates of the lines of a drawn curve."""
+    return [float(number) for points in re.findall(r'points="([^"]*)"', picture) for number in re.findall(r"[\d.]+", points)]
+
+
 # --- what readers type -------------------------------------------------------------------------
 
 
@@ -676,7 +800,7 @@ class Keyboard(LiveCase):
             figure = Figure(number, name)
             stops = self.reached(figure)
             wanted = figure.js("""const visible = (element) => element.offsetParent !== null;
-                const controls = [...figure.querySelectorAll("input, select, button")].filter(visible)
+                const controls = [...figure.querySelectorAll("input, select, textarea, button, summary")].filter(visible)
                   .filter((control) => control.type !== "radio" || control.checked);
                 return controls.length + maps().filter(visible).length;""")
             self.assertEqual(len(stops), wanted, f"{number}-{name}: {stops}")
@@ -716,6 +840,21 @@ class Speed(LiveCase):
         print()
         for number, name, _, _ in figures:
             print(f"  {number}-{name:12} answers in {median_answer(Figure(number, name)):5.1f} ms")
+
+    def test_steps_of_training_are_measured(self):
+        """Printed for the same reason. The limit is 20 steps a second."""
+        figure = Figure("07", "training")
+        figure.js("figure.querySelector('button').click()")
+        (first, start), (last, end) = (step_and_time(figure, least) for least in (50, 400))
+        print(f"\n  07-training     makes {1000 * (last - first) / (end - start):5.1f} steps a second")
+
+
+def step_and_time(figure, least):
+    """The number of the step, once it is large enough, and the milliseconds at which it was read."""
+    read = "return [figure.querySelector('.live-count').textContent, performance.now()]"
+    text, time_read = WebDriverWait(browser, PATIENCE).until(
+        lambda _: next((seen for seen in [figure.js(read)] if number_in(seen[0]) >= least), None))
+    return number_in(text), time_read
 
 
 def median_answer(figure):

@@ -209,6 +209,13 @@ class StaleBlocks(BookCase):
         self.append("chapters/02_window/figures/window.svg", "\n")
         self.assert_reports(PAGE, "<!-- live", "window.svg on the disk is not the picture")
 
+    def test_a_recorded_figure_is_not_drawn_anew(self):
+        self.replace(PAGE, '"A window to move" -- --text "1, 2, 3"', '"A window to move" recorded')
+        self.append("chapters/02_window/figures/window.svg", "\n")
+        self.assert_agrees()
+        (self.root / "chapters/02_window/figures/window.svg").unlink()
+        self.assert_reports(PAGE, "<!-- live", "there is no chapters/02_window/figures/window.svg")
+
     def test_a_stale_table(self):
         self.replace("chapters/01_mean/README.md", "nothing before it", "nothing at all")
         self.assert_reports("README.md", "<!-- chapters", "this chapters block is stale")

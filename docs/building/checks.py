@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from typing import Iterator
+from urllib.parse import unquote
 
 from building import graphs, site, texts
 from weaving.blocks import BlockMaker
 from weaving.book import Book, Mistake, Place, Problem
 from weaving.changes import check_changes
 from weaving.citations import check_citations
-from weaving.links import check_links
+from weaving.links import ELSEWHERE, check_links, destination
 from weaving.page import Page, framed
 from weaving.programs import Programs
 
@@ -29,6 +30,7 @@ def problems_of(book: Book, programs: Programs, place: Place) -> Iterator[Proble
         return
     yield from page.problems
     yield from check_links(book, page)
+    yield from links_to_no_page(book, place, page)
     yield from check_citations(book, page)
     yield from missing_pictures(book, place, page)
     yield from stale_blocks(BlockMaker(book, programs), page)
@@ -47,6 +49,17 @@ def stale_blocks(maker: BlockMaker, page: Page) -> Iterator[Problem]:
                 yield Problem(page.name, line, f"this {word} block is stale: docs/weave writes it anew")
         except Mistake as mistake:
             yield Problem(page.name, line, f"{word}: {mistake}")
+
+
+def links_to_no_page(book: Book, place: Place, page: Page) -> Iterator[Problem]:
+    """To files that a forge shows and the book does not."""
+    for match in texts.LINK.finditer(page.prose_outside_blocks()):
+        if ELSEWHERE.match(match["target"]):
+            continue
+        path = destination(book, place.readme, unquote(match["target"].partition("#")[0]))
+        if path.exists() and path not in site.paths_shown(book):
+            line = page.line_of(match.start("target"))
+            yield Problem(page.name, line, f"the link to {match['target']} leads to what has no page in the book")
 
 
 def missing_pictures(book: Book, place: Place, page: Page) -> Iterator[Problem]:

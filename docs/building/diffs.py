@@ -89,7 +89,9 @@ def regions(book: Book, path: Path) -> Regions:
 
 
 def beside(names: tuple[str, str], diff: str) -> str:
-    """Both forms: two columns where there is room, and one where there is not."""
+    """Both forms: two columns where there is room, and one where there is not. What has nothing on one side needs one."""
     rows = list(rows_of(diff))
-    columns = "".join(side(rows, which, name) for which, name in enumerate(names))
-    return f'<div class="beside">{columns}</div><div class="below">{unified(diff)}</div>'
+    sides = [which for which in (0, 1) if any(row and row[which] is not None for row in rows)]
+    columns = "".join(side(rows, which, names[which]) for which in sides)
+    kind = "beside" if len(sides) == 2 else "beside alone"
+    return f'<div class="{kind}">{columns}</div><div class="below">{unified(diff)}</div>'

@@ -23,7 +23,7 @@ class Frame:
         name = re.sub(r"<[^>]+>", "", html.unescape(title))
         return self._template.substitute(
             window_title=html.escape(name if address == site.FRONT else f"{name} · Attention, one diff at a time"),
-            description=html.escape(description(contents)), title=title, lead=lead, contents=contents, kind=kind,
+            description=html.escape(description(contents)), title=unbroken(title), lead=lead, contents=contents, kind=kind,
             tree="\n".join(self._tree(address, chapter)), turn=self._turn(address),
             styles="\n".join(f'<link rel="stylesheet" href="{name}">' for name in ("book.css", *styles)),
             scripts="\n".join(f'<script src="{name}" defer></script>' for name in ("book.js", *scripts)))
@@ -45,6 +45,11 @@ class Frame:
         return "\n".join(pieces)
 
 
+def unbroken(title: str) -> str:
+    """A title in which no line ends within a name such as GPT-2."""
+    return re.sub(r"\w+-\d+", r'<span class="whole">\g<0></span>', title)
+
+
 def links(pages: Iterable[tuple[str, str]], current: Optional[str] = None, attributes: str = "") -> str:
     """A list of links, each an address and its words."""
     items = "\n".join(f"<li>{link(address, words, current)}</li>" for address, words in pages)
@@ -57,8 +62,9 @@ def companions(book: Book, chapter: Chapter) -> Iterator[tuple[str, str]]:
         yield site.diff_page(chapter), "What changes"
     yield site.page_of(book, chapter.mechanism), "attention.hpp"
     yield site.page_of(book, chapter.folder / "main.cpp"), "main.cpp"
-    for path in book.test_files(chapter):
-        yield site.page_of(book, path), "The tests"
+    tests = book.test_files(chapter)
+    for path in tests:
+        yield site.page_of(book, path), "The tests" if len(tests) == 1 else f"tests/{path.name}"
     yield site.interface_page(chapter), "Functions and types"
 
 

@@ -118,7 +118,8 @@ def with_wide_tables(contents: str) -> str:
 
 def refined_interface(page: DoxygenPage) -> str:
     """The contents of a page about code. Its tables are there for the layout alone."""
-    contents = page.contents.replace("<table", '<table role="presentation"').replace("<p >", "<p>")
+    contents = re.sub(r'<table class="memberdecls">.*?</table>', r'<div class="wide">\g<0></div>', page.contents, flags=re.S)
+    contents = contents.replace("<table", '<table role="presentation"').replace("<p >", "<p>")
     contents = re.sub(r'<a id="[^"]+" name="([^"]+)"></a>', r'<a id="\1"></a>', contents)
     contents = re.sub(r'<a name="([^"]+)" id="[^"]+"></a>', r'<a id="\1"></a>', contents)
     contents = re.sub(r'<span class="permalink">.*?</span>', "", contents).replace(">More...</a>", ">More</a>")

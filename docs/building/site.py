@@ -116,6 +116,13 @@ def is_shown(path: Path) -> bool:
     return path.is_file() and not is_hidden and path.suffix not in NOT_SHOWN
 
 
+@functools.lru_cache(maxsize=None)
+def paths_shown(book: Book) -> frozenset[Path]:
+    """The texts, files and folders that have pages; a folder has one when something in it has."""
+    files = {*files_shown(book), *(place.readme for place in book.pages())}
+    return frozenset(files | {folder for file in files for folder in file.parents if folder.is_relative_to(book.root)})
+
+
 def headers_documented(book: Book) -> Iterator[Path]:
     """Those whose functions and types have pages: the chapters' and the shared ones."""
     yield from sorted(book.root.glob("common/*.hpp"))

@@ -33,11 +33,11 @@ def file_page(book: Book, path: Path) -> Shown:
 
 def folder_pages(book: Book) -> Iterator[Shown]:
     """The root first, then every folder that has files in it."""
-    files, texts = list(site.files_shown(book)), [place.readme for place in book.pages()]
-    folders = sorted({folder for path in files for folder in path.parents if book.root in (folder, *folder.parents)})
+    shown = sorted(site.paths_shown(book), key=lambda path: (path.is_file(), path))
+    folders = [path for path in shown if path.is_dir()]
     for folder in folders:
         name = book.name(folder)
-        inside = [path for path in [*folders, *texts, *files] if path.parent == folder]
+        inside = [path for path in shown if path.parent == folder]
         items = "\n".join(f"<li>{site.link(site.page_of(book, path), name_in_list(path))}</li>" for path in inside)
         body = f'<p class="path">{above(book, folder)}</p>\n<ul class="files">\n{items}\n</ul>'
         yield Shown(site.source_page(name), "All files" if name == "." else f"{name}/", body)

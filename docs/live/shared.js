@@ -223,19 +223,25 @@ class Stage {
 
   change() {
     const start = performance.now();
+    this.guarded(() => { this.status.textContent = this.respond(); });
+    this.figure.dataset.milliseconds = (performance.now() - start).toFixed(2);
+  }
+
+  /** Does something; when the input is at fault, the reader is told. */
+  guarded(action) {
     try {
-      this.status.textContent = this.respond();
+      action();
       this.error.textContent = "";
     } catch (reason) {
       if (!(reason instanceof Refusal)) throw reason;
       this.error.textContent = reason.message;
     }
     this.element.classList.toggle("live-refused", this.error.textContent !== "");
-    this.figure.dataset.milliseconds = (performance.now() - start).toFixed(2);
   }
 
   /** Puts the stage and its caption in place of the static figure's, which speak of one sentence alone. */
   open(caption) {
+    if (!this.maps_shown.length) this.pointed.remove();
     this.figure.replaceChildren(this.element, make("figcaption", {}, caption));
   }
 
@@ -274,6 +280,13 @@ class Stage {
     return this.input(label, attributes, "live-sentence");
   }
 
+  /** A field for a text of many lines. */
+  text(label, text, longest) {
+    const area = make("textarea", { rows: 4, maxlength: longest, autocomplete: "off", spellcheck: "false" });
+    area.value = text;
+    return this.field(label, area, "live-text");
+  }
+
   count(label, value) {
     const least = 0, most = 2147483647;
     const control = this.input(label, { type: "number", value, min: least, max: most, step: 1 });
@@ -281,7 +294,10 @@ class Stage {
   }
 
   input(label, attributes, kind = "") {
-    const input = make("input", attributes);
+    return this.field(label, make("input", attributes), kind);
+  }
+
+  field(label, input, kind) {
     input.addEventListener("input", () => this.change());
     this.controls.append(make("label", { class: `live-field ${kind}` }, make("span", {}, label), input));
     return input;

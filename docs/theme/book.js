@@ -74,7 +74,7 @@ for (const listing of document.querySelectorAll("pre.code")) addCopyButton(listi
 
 // --- what is wider than its place can be moved with the arrow keys ---
 
-const movable = document.querySelectorAll("pre.code, .wide, .formula, .memproto, .interface main > table");
+const movable = document.querySelectorAll("pre.code, .wide, .formula, .memproto");
 
 function letKeysMove(element) {
   const isWider = element.scrollWidth > element.clientWidth;
@@ -85,7 +85,7 @@ const watched = new ResizeObserver(entries => { for (const entry of entries) let
 for (const element of movable) { letKeysMove(element); watched.observe(element); }
 
 /** The two versions of a file move together. */
-for (const pair of document.querySelectorAll(".beside")) {
+for (const pair of document.querySelectorAll(".beside:not(.alone)")) {
   const [left, right] = pair.querySelectorAll("pre");
   left.addEventListener("scroll", () => { right.scrollLeft = left.scrollLeft; });
   right.addEventListener("scroll", () => { left.scrollLeft = right.scrollLeft; });

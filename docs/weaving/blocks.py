@@ -23,7 +23,8 @@ OUTPUT = re.compile(
     r"(?:from\s+\"(?P<first>[^\"]+)\"\s+lines\s+(?P<count>\d+)\s*)?(?P<fails>fails\s*)?" + ARGUMENTS
 )
 FIGURE = re.compile(CHAPTER + r"(?P<file>[\w.-]+\.svg)\s+\"(?P<caption>[^\"]+)\"\s*" + ARGUMENTS)
-LIVE = re.compile(r"(?P<chapter>\d+)\s+(?P<name>[\w-]+)\s+\"(?P<caption>[^\"]+)\"\s*" + ARGUMENTS)
+LIVE = re.compile(r"(?P<chapter>\d+)\s+(?P<name>[\w-]+)\s+\"(?P<caption>[^\"]+)\"\s*(?P<recorded>recorded\b)?\s*"
+                  + ARGUMENTS)
 TITLE = re.compile(r"== (.*?)(?: ==)?\s*")
 
 
@@ -101,7 +102,15 @@ class BlockMaker:
     def _live(self, page: Page, text: str) -> Product:
         """The static figure, which stands where no script runs; docs/live has the live one."""
         match = parsed(LIVE, text, "live: CHAPTER NAME \"CAPTION\" -- OPTIONS")
-        return self._drawn(page, match, f"{match['name']}.svg")
+        file = f"{match['name']}.svg"
+        return self._recorded(page, match, file) if match["recorded"] else self._drawn(page, match, file)
+
+    def _recorded(self, page: Page, match: re.Match[str], file: str) -> Product:
+        """A picture of a run that is too long to be made again, and differs a little from machine to machine."""
+        picture = chapter_of(self._book, page).folder / "figures" / file
+        if not picture.exists():
+            raise Mistake(f"there is no {self._book.name(picture)}")
+        return Product(f"![{match['caption']}](figures/{file})")
 
     def _drawn(self, page: Page, match: re.Match[str], file: str) -> Product:
         chapter = chapter_of(self._book, page, match["chapter"])

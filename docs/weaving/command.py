@@ -28,7 +28,9 @@ markers in a page (each block ends with a line <!-- end -->; what is in between 
   <!-- diff: [REGION] -->                             what the mechanism changed there
   <!-- figure: NAME.svg "CAPTION" -- OPTIONS -->      drawn by the program into figures/
   <!-- live: 3 NAME "CAPTION" -- OPTIONS -->          the same, into figures/NAME.svg; in the HTML
-                                                      book the figure NAME of docs/live/03_*.js
+                                                      book the figure NAME of docs/live/03_*.js;
+                                                      with "recorded" after the caption the file
+                                                      is not drawn anew
   <!-- command: ./chapters/diff 3 -->                 run from the root
   <!-- chapters -->                                   the table of chapters
   0.896<!-- = name.name[2][1] -- OPTIONS -->          a number of the program's --json
