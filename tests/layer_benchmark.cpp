@@ -5,9 +5,8 @@
 /// slows down slows down both.
 
 #include "attention.hpp"
+#include "timing.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 
 namespace {
@@ -17,18 +16,6 @@ constexpr std::size_t width = 768;
 constexpr std::size_t n_heads = 12;
 constexpr std::size_t head_dim = width / n_heads;
 constexpr int runs = 9;
-
-template <class Call>
-double seconds_of(Call call) {
-  const auto start = std::chrono::steady_clock::now();
-  call();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double median(std::vector<double> numbers) {
-  std::sort(numbers.begin(), numbers.end());
-  return numbers[numbers.size() / 2];
-}
 
 /// The products of one pass, with their shapes, into matrices that exist already.
 struct Products {

@@ -6,30 +6,17 @@
 /// Prints both in seconds, and the step on one thread: medians of runs that take turns, so that a
 /// machine that slows down slows down all three.
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 
 #include "parallel.hpp"
+#include "timing.hpp"
 #include "trainer.hpp"
 
 namespace {
 
 constexpr double seconds_in_all = 8;
 constexpr std::size_t fewest_runs = 5;
-
-template <class Call>
-double seconds_of(Call call) {
-  const auto start = std::chrono::steady_clock::now();
-  call();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double median(std::vector<double> numbers) {
-  std::sort(numbers.begin(), numbers.end());
-  return numbers[numbers.size() / 2];
-}
 
 /// The products of attention's heads, forward and backward.
 void multiply_heads(HeadsPass& pass, std::size_t n_heads) {
