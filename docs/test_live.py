@@ -650,6 +650,7 @@ class Training(LiveCase):
         self.assertEqual(self.step(), step)
         self.press("Go on")
         self.wait_for_step(step + 50)
+        self.press("Pause")
         self.assertEqual(len(self.losses()), self.step() // 50)
         self.press("Restart")
         self.assertEqual(self.step(), 0)

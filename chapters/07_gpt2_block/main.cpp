@@ -301,7 +301,7 @@ int run_walk(int argc, char** argv) {
   command.add_count("--width", choices.width, "Numbers in a token's vector", 1, 1024);
   command.add_count("--heads", choices.heads, "Number of heads", 1, 64);
   command.add_count("--steps", choices.steps,
-                    "Steps of training after the walk, but none with --json", 0, 1000000);
+                    "Steps of training after the walk; none with --json", 0, 1000000);
   const int code = command.run(argc, argv, [&](const Options& options, Report& report) {
     walk(options, choices, report);
     seed = options.seed;
