@@ -300,8 +300,8 @@ int run_walk(int argc, char** argv) {
       "Chapter 07: GPT-2's block step by step, and a small GPT-2 that learns to write.");
   command.add_count("--width", choices.width, "Numbers in a token's vector", 1, 1024);
   command.add_count("--heads", choices.heads, "Number of heads", 1, 64);
-  command.add_count("--steps", choices.steps,
-                    "Steps of training after the walk; none with --json", 0, 1000000);
+  command.add_count("--steps", choices.steps, "Steps of training after the walk; none with --json",
+                    0, 1000000);
   const int code = command.run(argc, argv, [&](const Options& options, Report& report) {
     walk(options, choices, report);
     seed = options.seed;
