@@ -110,7 +110,7 @@ class Texts(unittest.TestCase):
         made = filtered("<details>\n<summary>A hint</summary>\n\nLook at **row** 2.\n\n</details>\n")
         self.assertIn("\\htmlonly[block]<details>\\endhtmlonly\n"
                       "\\htmlonly[block]<summary>A hint</summary>\\endhtmlonly", made)
-        self.assertIn("\nLook at **row** 2.\n", made)
+        self.assertIn("\nLook at <strong>row</strong> 2.\n", made)
 
     def test_remarks_and_values_vanish(self):
         text = "It is 89.6 %<!-- = pass.weights[2][2] -->, a<!-- remark\nof two lines -->b.\n"
