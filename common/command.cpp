@@ -1,16 +1,17 @@
 #include "common/command.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
-#include <iterator>
 #include <limits>
 #include <optional>
 
@@ -32,15 +33,33 @@ bool wants_color() {
   return isatty(STDOUT_FILENO) == 1 && !forbidden && !dumb;
 }
 
+/// A file that a program opens must not become its standard output because that one was closed:
+/// what is closed gets something that nothing can be written to.
+void occupy_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", O_RDONLY) != stream) std::_Exit(user_error);
+  }
+}
+
+/// @throws std::runtime_error when it does not end
 std::string standard_input() {
-  return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+  constexpr std::size_t most = 100'000'000;
+  std::string content;
+  std::array<char, 65536> part;
+  while (std::cin.read(part.data(), part.size()), std::cin.gcount() > 0) {
+    content.append(part.data(), static_cast<std::size_t>(std::cin.gcount()));
+    if (content.size() > most) {
+      throw std::runtime_error("standard input has more than " + grouped(most) + " bytes");
+    }
+  }
+  return content;
 }
 
 /// A reader that has gone away, such as `head`, has seen what it wanted to see.
 /// @throws std::runtime_error when the text does not arrive for another reason, such as a full disk
 void print_all(const std::string& text) {
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if ((!written || std::fflush(stdout) != 0) && errno != EPIPE) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  if ((std::fflush(stdout) != 0 || std::ferror(stdout) != 0) && errno != EPIPE) {
     throw std::runtime_error(std::string("cannot write to standard output: ") +
                              std::strerror(errno));
   }
@@ -121,7 +140,9 @@ struct CommandLine::Parts {
       print_all(app.help());
       return 0;
     }
-    return act();
+    const int code = act();
+    print_all("");  // what has been printed must have arrived
+    return code;
   }
 
   int refuse(const std::string& sentence) const {
@@ -196,6 +217,7 @@ bool CommandLine::given(const std::string& flag) const {
 }
 
 int CommandLine::run(int argc, char** argv, const std::function<int()>& act) {
+  occupy_standard_streams();
   try {
     return parts_->parse_and_act(argc, argv, act);
   } catch (const CLI::ParseError& error) {

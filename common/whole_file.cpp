@@ -32,8 +32,11 @@ constexpr std::string_view suffix = ".part";
 
 /// The file that a link names, or the path itself.
 fs::path without_link(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored) : path;
+  std::error_code error;
+  if (!fs::is_symlink(path, error)) return path;
+  const fs::path file = fs::weakly_canonical(path, error);
+  if (error) refuse_writing(path, error.message());
+  return file;
 }
 
 void require_plain_or_new(const fs::path& path) {
@@ -64,16 +67,6 @@ void remove_if_abandoned(const fs::path& temporary) {
   close(file);
 }
 
-/// Removes what was to become a file of one name, or of any name if it is empty.
-void remove_abandoned_files(const fs::path& folder, const std::string& file) {
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    const std::string name = entry.path().filename().string();
-    const std::string_view wanted = file_of_temporary_name(name);
-    if (!wanted.empty() && (file.empty() || wanted == file)) remove_if_abandoned(entry.path());
-  }
-}
-
 fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
@@ -97,13 +90,20 @@ void flush_folder_of(const fs::path& path) {
 
 }  // namespace
 
-void remove_abandoned_files(const fs::path& folder) {
-  remove_abandoned_files(folder, "");
+void remove_abandoned_files(const fs::path& folder,
+                            const std::function<bool(const std::string& name)>& wanted) {
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    const std::string file(file_of_temporary_name(name));
+    if (!file.empty() && wanted(file)) remove_if_abandoned(entry.path());
+  }
 }
 
 WholeFile::WholeFile(const fs::path& path) : path_(without_link(path)) {
   require_plain_or_new(path_);
-  remove_abandoned_files(folder_of(path_), path_.filename().string());
+  remove_abandoned_files(
+      folder_of(path_), [&](const std::string& name) { return name == path_.filename().string(); });
   const fs::path temporary = path_.string() + fmt::format(".{}{}", getpid(), suffix);
   file_.reset(open_new_file(temporary));
   if (!file_) refuse_writing(path, std::strerror(errno));

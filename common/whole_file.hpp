@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -48,7 +49,9 @@ class WholeFile {
 };
 
 /// Removes what killed programs have left in a folder of files that were to be whole.
-void remove_abandoned_files(const std::filesystem::path& folder);
+/// @param wanted  whether that is to be done for the file of a name
+void remove_abandoned_files(const std::filesystem::path& folder,
+                            const std::function<bool(const std::string& name)>& wanted);
 
 /// The content of a file, or of a pipe that has a name.
 /// @throws std::runtime_error with the path and the reason, also for a folder and where there are

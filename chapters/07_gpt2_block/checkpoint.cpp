@@ -4,12 +4,16 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <map>
 #include <stdexcept>
 
 #include "common/memory.hpp"
+#include "common/whole_file.hpp"
 #include "config_file.hpp"
 
 namespace {
@@ -95,16 +99,65 @@ fs::path optimizer_path(const fs::path& folder, std::size_t step) {
   return folder / fmt::format("optimizer-{}.safetensors", step);
 }
 
+/// Whether a file in a model's folder is the optimizer's after some step.
+bool is_optimizer(std::string name) {
+  const std::string before = "optimizer-";
+  const std::string behind = ".safetensors";
+  if (name.size() <= before.size() + behind.size() || !name.starts_with(before) ||
+      !name.ends_with(behind)) {
+    return false;
+  }
+  return std::all_of(name.begin() + static_cast<std::ptrdiff_t>(before.size()),
+                     name.end() - static_cast<std::ptrdiff_t>(behind.size()),
+                     [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error) || error;
+}
+
 /// A model that gives way where its numbers would not fit into memory.
 GPT2 model_of(const Config& config, const std::string& name) {
-  require_memory(static_cast<double>(parameter_count(config) * sizeof(Real)), name);
+  require_memory(model_bytes(config), name);
   return GPT2(config);
 }
 
 }  // namespace
 
-bool has_model(const fs::path& folder) {
-  return fs::exists(folder / "model.safetensors");
+void require_free(const fs::path& folder) {
+  if (is_there(folder / "model.safetensors")) {
+    throw std::runtime_error(fmt::format(
+        "{} has a model already: go on with it by --resume, or choose another folder with --out",
+        folder.string()));
+  }
+  const auto require_ours = [&](const char* name, const auto& read) {
+    if (!is_there(folder / name)) return;
+    try {
+      read(folder / name);
+    } catch (const std::exception&) {
+      throw std::runtime_error(
+          fmt::format("{} has a {} that is not a model's: choose another folder with --out",
+                      folder.string(), name));
+    }
+  };
+  require_ours("config.json", read_config);
+  require_ours("characters.json", Vocabulary::load);
+  for (const char* name : {"losses.csv", "losses.svg"}) {  // written after the model only
+    if (is_there(folder / name)) {
+      throw std::runtime_error(
+          fmt::format("{} has a {}, but no model.safetensors: choose another folder with --out",
+                      folder.string(), name));
+    }
+  }
+}
+
+void remove_abandoned_files(const fs::path& folder) {
+  remove_abandoned_files(folder, [](const std::string& name) {
+    constexpr std::array names = {"config.json", "characters.json", "model.safetensors",
+                                  "losses.csv", "losses.svg"};
+    return is_optimizer(name) || std::find(names.begin(), names.end(), name) != names.end();
+  });
 }
 
 LoadedModel load_model(const fs::path& folder) {
@@ -119,7 +172,7 @@ LoadedModel load_model(const fs::path& folder) {
   for (const StoredTensor& tensor : stored_tensors(model, prefix)) read_tensor(file, tensor);
   LoadedModel loaded{std::move(model), std::nullopt, file.metadata()};
   const fs::path characters = folder / "characters.json";
-  if (fs::exists(characters)) {
+  if (is_there(characters)) {
     loaded.vocabulary = Vocabulary::load(characters);
     if (loaded.vocabulary->size() != sizes.config.symbols) {
       throw std::runtime_error(fmt::format("{} has {} symbols, but the model has {}",
@@ -171,10 +224,11 @@ Metadata load_optimizer(const fs::path& folder, std::size_t step, GPT2& mean, GP
 
 void remove_other_optimizers(const fs::path& folder, std::size_t step) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with("optimizer-") && name.ends_with(".safetensors") &&
-        entry.path().filename() != optimizer_path(folder, step).filename()) {
-      fs::remove(entry.path());
+    const fs::path name = entry.path().filename();
+    std::error_code ignored;
+    if (is_optimizer(name.string()) && name != optimizer_path(folder, step).filename() &&
+        entry.is_regular_file(ignored)) {
+      fs::remove(entry.path(), ignored);
     }
   }
 }

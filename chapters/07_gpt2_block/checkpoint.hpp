@@ -33,8 +33,13 @@ LoadedModel load_model(const std::filesystem::path& folder);
 /// Writes model.safetensors.
 void save_model(const std::filesystem::path& folder, GPT2& model, const Metadata& metadata);
 
-/// Whether the folder has a model.
-bool has_model(const std::filesystem::path& folder);
+/// Refuses a folder that has a model already, or other files under the names of a model's. What a
+/// run that was killed before its first model has left is no hindrance.
+/// @throws std::runtime_error
+void require_free(const std::filesystem::path& folder);
+
+/// Removes what killed programs have left of a model's files before they were whole.
+void remove_abandoned_files(const std::filesystem::path& folder);
 
 /// Writes the running means of the gradients and of their squares after a step.
 void save_optimizer(const std::filesystem::path& folder, std::size_t step, GPT2& mean, GPT2& square,

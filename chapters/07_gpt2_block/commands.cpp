@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <thread>
 
@@ -73,7 +74,8 @@ struct SampleSettings {
 int sample(const SampleSettings& settings) {
   const LoadedModel loaded = load_model(settings.folder);
   const std::string prompt = !loaded.vocabulary && settings.prompt == "\n" ? "0" : settings.prompt;
-  std::vector<int> text = symbols_of(prompt, loaded, "the prompt");
+  const bool fits = prompt != "\n" || !loaded.vocabulary || loaded.vocabulary->knows('\n');
+  std::vector<int> text = fits ? symbols_of(prompt, loaded, "the prompt") : std::vector<int>{0};
   const std::size_t T = std::min(loaded.model.config.context, text.size() + settings.length);
   require_memory(pass_bytes(loaded.model.config, 1, T),
                  fmt::format("reading {} symbols at once", T));
@@ -100,10 +102,17 @@ int evaluate(const EvaluateSettings& settings) {
   require_memory(static_cast<double>(settings.threads) * pass_bytes(config, 4, config.context),
                  fmt::format("evaluating on {} threads", settings.threads));
   const Dataset data(symbols_of(text_of(settings.data), loaded, "the text"), config.context);
-  fmt::print("loss on the first nine tenths {:.4f}\n",
-             mean_loss(loaded.model, data.train, config.context, settings.threads));
-  fmt::print("validation loss {:.4f}\n",
-             mean_loss(loaded.model, data.validation, config.context, settings.threads));
+  for (const auto& [name, part] : {std::pair{"loss on the first nine tenths", &data.train},
+                                   {"validation loss", &data.validation}}) {
+    const double loss = mean_loss(loaded.model, *part, config.context, settings.threads);
+    if (!std::isfinite(loss)) {
+      throw std::runtime_error(
+          fmt::format("the {} of the model in {} is {}: its weights are of "
+                      "no use",
+                      name, settings.folder, std::abs(loss)));
+    }
+    fmt::print("{} {:.4f}\n", name, loss);
+  }
   return 0;
 }
 

@@ -34,6 +34,11 @@ text { font: 13px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; 
 </style>
 )";
 
+/// No loss is below 0; and what has diverged beyond this is not drawn.
+bool is_loss(double number) {
+  return number >= 0 && number < 1e30;
+}
+
 /// Where a step and a loss lie in the picture.
 struct Axes {
   double last_step = 1;
@@ -61,8 +66,11 @@ struct Axes {
 
 std::string grid(const Axes& axes) {
   std::string svg;
-  const double step = axes.highest - axes.lowest > 3 ? 1 : 0.5;
-  for (double loss = axes.lowest; loss <= axes.highest + 0.01; loss += step) {
+  const double range = axes.highest - axes.lowest;
+  double step = 0.5;
+  while (range / step > 7) step *= 2;
+  for (int k = 0; k <= static_cast<int>(range / step + 0.01); ++k) {
+    const double loss = axes.lowest + k * step;
     svg += fmt::format(
         "<line class=\"grid\" x1=\"{0:.0f}\" x2=\"{1:.0f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/>\n"
         "<text x=\"{3:.0f}\" y=\"{4:.1f}\" text-anchor=\"end\">{5:.1f}</text>\n",
@@ -113,10 +121,10 @@ std::vector<LossPoint> parse_loss_table(std::string_view table) {
     int end = 0;
     if (std::sscanf(text.c_str(), "%zu,%lf,%lf%n", &point.step, &point.train, &point.validation,
                     &end) != 3 ||
-        static_cast<std::size_t>(end) != text.size() || !std::isfinite(point.train) ||
-        !std::isfinite(point.validation)) {
+        static_cast<std::size_t>(end) != text.size() || !is_loss(point.train) ||
+        !is_loss(point.validation) || (!points.empty() && points.back().step >= point.step)) {
       throw std::invalid_argument(
-          fmt::format("line {} of the losses is \"{}\"", points.size() + 2, text));
+          fmt::format("line {} of the losses is \"{}\"", points.size() + 2, text.substr(0, 80)));
     }
     points.push_back(point);
   }

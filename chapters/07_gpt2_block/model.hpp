@@ -51,7 +51,8 @@ inline double pass_bytes(const Config& config, std::size_t B, std::size_t tokens
   const double layer = n * (width * (33 + 4 * dropout) + scores + 2) + T * T;
   const double rest =
       n * (width * (5 + 2 * dropout) + static_cast<double>(config.symbols) + 1) + T * T;
-  return static_cast<double>(sizeof(Real)) * (static_cast<double>(config.layers) * layer + rest);
+  return static_cast<double>(sizeof(Real)) * (static_cast<double>(config.layers) * layer + rest) +
+         static_cast<double>(config.layers) * sizeof(BlockPass);
 }
 
 /// The symbols of a batch, as their numbers: the sequences one after the other, T for each.
@@ -230,6 +231,14 @@ inline std::vector<Parameter> GPT2::parameters() {
   return all;
 }
 //! [parameters]
+
+/// The memory of a model, in bytes: its numbers, and what each tensor takes besides.
+inline double model_bytes(const Config& config) {
+  constexpr double tensors = 16;   // of a block
+  constexpr double besides = 384;  // a tensor's name and shape, and what allocating adds
+  return static_cast<double>(sizeof(Real)) * static_cast<double>(parameter_count(config)) +
+         static_cast<double>(config.layers) * (sizeof(Block) + tensors * besides);
+}
 
 /// A model of the same shape, all of whose numbers are 0: room for gradients.
 inline GPT2 zeros_like(const GPT2& model) {

@@ -62,6 +62,7 @@ inline int draw_symbol(ConstRow shares, Generator& generator) {
 /// @param text    at least one symbol
 /// @param length  how many to write
 /// @param write   called with each new symbol; writing ends when it returns false
+/// @throws std::runtime_error when the model's logits are not finite
 template <class Write>
 void continue_text(const GPT2& model, std::vector<int> text, std::size_t length,
                    const Sampling& sampling, Generator& generator, Write write) {
@@ -71,7 +72,11 @@ void continue_text(const GPT2& model, std::vector<int> text, std::size_t length,
     const std::size_t T = std::min(text.size(), model.config.context);
     if (T != pass.T) pass = ModelPass(model.config, 1, T);
     model.forward(pass, Tokens(text).last(T));
-    const int symbol = draw_symbol(row(next_shares(row(pass.logits, T - 1), sampling)), generator);
+    const ConstRow logits = row(pass.logits, T - 1);
+    if (!std::isfinite(sum_of(logits))) {
+      throw std::runtime_error("The model's logits are not finite: its weights are of no use.");
+    }
+    const int symbol = draw_symbol(row(next_shares(logits, sampling)), generator);
     text.push_back(symbol);
     if (!write(symbol)) return;
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <charconv>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -25,6 +27,7 @@ using Json = nlohmann::json;
 constexpr std::size_t glance = 16384;       // symbols of validation text that are enough on the way
 constexpr std::size_t sample_length = 400;  // symbols
 constexpr std::size_t most_table_bytes = 100'000'000;
+constexpr std::size_t most_counted = 1'000'000'000;  // steps, or sequences in a step
 constexpr int interrupted_exit = 130;
 
 // --- Ctrl-C ------------------------------------------------------------------------------------
@@ -45,6 +48,10 @@ void watch_for_interrupts() {
 
 // --- what a run that goes on must know ---------------------------------------------------------
 
+std::string shortened(const std::string& text) {
+  return text.size() > 40 ? text.substr(0, 40) + "…" : text;
+}
+
 /// FNV-1a: tells whether a text is still the same.
 std::string checksum(const std::string& text) {
   std::uint64_t hash = 14695981039346656037U;
@@ -58,7 +65,7 @@ Metadata metadata_of(const RunSettings& settings, std::size_t step, const std::s
                      {"seed", settings.seed},          {"every", settings.every}};
   return {{"format", "pt"},
           {"step", std::to_string(step)},
-          {"training", json.dump()},
+          {"training", json.dump(-1, ' ', false, Json::error_handler_t::replace)},
           {"text", text_sum}};
 }
 
@@ -71,14 +78,19 @@ void require_same_text(const std::string& text, const Metadata& metadata, const 
                   name));
 }
 
-template <class Value>
-void take(Value& value, const Json& json, const char* key, const std::string& name) {
-  try {
-    value = json.at(key).get<Value>();
-  } catch (const Json::exception&) {
+const Json& entry(const Json& json, const char* key, const std::string& name) {
+  if (json.is_object() && json.contains(key)) return json.at(key);
+  throw std::runtime_error(fmt::format("{} does not say with which {} it was trained", name, key));
+}
+
+void take_count(std::size_t& value, const Json& json, const char* key, const std::string& name) {
+  const Json& number = entry(json, key, name);
+  if (!number.is_number_unsigned() || number == 0 || number > most_counted) {
     throw std::runtime_error(
-        fmt::format("{} does not say with which {} it was trained", name, key));
+        fmt::format("{} was trained with {} {}, but a whole number from 1 to {} is needed", name,
+                    key, shortened(number.dump()), grouped(most_counted)));
   }
+  value = number.get<std::size_t>();
 }
 
 /// The settings of the run that wrote the metadata; what was given anew stays as it is.
@@ -88,25 +100,33 @@ void take_settings(RunSettings& settings, const Metadata& metadata, const Resump
   if (training == metadata.end())
     throw std::runtime_error(name + " does not say how it was trained");
   const Json json = parse_json(training->second, name);
-  std::string data;
-  take(data, json, "data", name);
-  if (!given.data) settings.data = data;
-  if (!given.steps) take(settings.steps, json, "steps", name);
-  if (!given.every) take(settings.every, json, "every", name);
-  take(settings.batch, json, "batch", name);
-  take(settings.learning_rate, json, "learning_rate", name);
-  take(settings.seed, json, "seed", name);
-  if (settings.batch == 0 || settings.every == 0)
-    throw std::runtime_error(name + " was trained with a size of 0");
+  const Json& data = entry(json, "data", name);
+  const Json& rate = entry(json, "learning_rate", name);
+  const Json& seed = entry(json, "seed", name);
+  if (!data.is_string() || !rate.is_number() || !(rate >= 0.0 && rate <= 1e30) ||
+      !seed.is_number_unsigned()) {
+    throw std::runtime_error(
+        fmt::format("{} was trained with data {}, learning_rate {} and seed {}: one of them cannot "
+                    "be",
+                    name, shortened(data.dump()), shortened(rate.dump()), shortened(seed.dump())));
+  }
+  if (!given.data) settings.data = data.get<std::string>();
+  if (!given.steps) take_count(settings.steps, json, "steps", name);
+  if (!given.every) take_count(settings.every, json, "every", name);
+  take_count(settings.batch, json, "batch", name);
+  settings.learning_rate = rate.get<double>();
+  settings.seed = seed.get<std::uint64_t>();
 }
 
 std::size_t step_of(const Metadata& metadata, const std::string& name) {
   const auto step = metadata.find("step");
   std::size_t number = 0;
-  const bool known =
-      step != metadata.end() && std::sscanf(step->second.c_str(), "%zu", &number) == 1;
-  if (!known) throw std::runtime_error(name + " does not say after which step it was saved");
-  return number;
+  if (step != metadata.end()) {
+    const char* end = step->second.data() + step->second.size();
+    const auto [stop, error] = std::from_chars(step->second.data(), end, number);
+    if (error == std::errc() && stop == end && number <= most_counted) return number;
+  }
+  throw std::runtime_error(name + " does not say after which step it was saved");
 }
 
 // --- the run -----------------------------------------------------------------------------------
@@ -141,7 +161,11 @@ class Run {
       return finished ? 0 : interrupted_exit;
     } catch (const std::runtime_error& error) {
       if (settings_.out.empty()) throw;
-      throw std::runtime_error(fmt::format("{} {}", error.what(), what_is_saved()));
+      std::error_code ignored;
+      if (saved_ == 0) fs::remove(settings_.out, ignored);  // unless there is something in it
+      const std::string reason = error.what();
+      throw std::runtime_error(
+          fmt::format("{}{} {}", reason, reason.ends_with('.') ? "" : ".", what_is_saved()));
     }
   }
 
@@ -179,6 +203,7 @@ class Run {
       if (trainer_.steps % settings_.every == 0 || last || interrupted != 0) {
         points_.push_back(
             {trainer_.steps, sum / static_cast<double>(count), validation_loss(last)});
+        require_finite(points_.back());
         sum = 0;
         count = 0;
         progress.point(points_.back());
@@ -192,6 +217,15 @@ class Run {
     return true;
   }
 
+  /// @throws std::runtime_error before anything is saved that is of no use
+  static void require_finite(const LossPoint& point) {
+    if (std::isfinite(point.validation)) return;
+    throw std::runtime_error(
+        fmt::format("After step {} the validation loss is {}: training has diverged, and a smaller "
+                    "learning rate may help.",
+                    point.step, std::abs(point.validation)));  // abs: no "-nan"
+  }
+
   double validation_loss(bool whole) const {
     const Tokens text(data_.validation);
     return mean_loss(trainer_.model, whole ? text : text.first(std::min(text.size(), glance)),
@@ -201,6 +235,10 @@ class Run {
   void save() {
     if (settings_.out.empty()) return;
     const Metadata metadata = metadata_of(settings_, trainer_.steps, text_sum_);
+    if (saved_ == 0) {  // what a model needs beside it
+      write_config(settings_.out / "config.json", settings_.config);
+      vocabulary_.save(settings_.out / "characters.json");
+    }
     save_optimizer(settings_.out, trainer_.steps, trainer_.mean, trainer_.square, metadata);
     save_model(settings_.out, trainer_.model, metadata);
     saved_ = trainer_.steps;
@@ -275,18 +313,9 @@ void make_folder(const fs::path& folder) {
   }
 }
 
-void begin_folder(const RunSettings& settings, const Vocabulary& vocabulary) {
-  if (has_model(settings.out)) {
-    throw std::runtime_error(fmt::format(
-        "{} has a model already: go on with it by --resume, or choose another folder with --out",
-        settings.out.string()));
-  }
-  write_config(settings.out / "config.json", settings.config);
-  vocabulary.save(settings.out / "characters.json");
-}
-
 std::vector<LossPoint> points_until(const fs::path& folder, std::size_t step) {
-  if (!fs::exists(folder / "losses.csv")) return {};
+  std::error_code error;
+  if (!fs::exists(folder / "losses.csv", error) && !error) return {};
   std::vector<LossPoint> points =
       parse_loss_table(read_whole_file(folder / "losses.csv", most_table_bytes));
   std::erase_if(points, [&](const LossPoint& point) { return point.step > step; });
@@ -321,7 +350,7 @@ int train(const RunSettings& given) {
     make_folder(settings.out);
     lock.emplace(settings.out);
     remove_abandoned_files(settings.out);
-    begin_folder(settings, vocabulary);
+    require_free(settings.out);
   }
   Generator generator(settings.seed);
   return Run(settings, std::move(vocabulary), GPT2(settings.config, generator), text).perform();

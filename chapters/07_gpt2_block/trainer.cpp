@@ -41,8 +41,7 @@ double trainer_bytes(const Config& config, std::size_t T, const TrainingSettings
   const std::size_t largest = (settings.batch + shards - 1) / shards;
   const auto models = static_cast<double>(3 + shards);  // the weights, two means, the gradients
   const auto passes = static_cast<double>(std::min(settings.threads, shards));
-  return models * static_cast<double>(sizeof(Real)) * static_cast<double>(parameter_count(config)) +
-         passes * pass_bytes(config, largest, T);
+  return models * model_bytes(config) + passes * pass_bytes(config, largest, T);
 }
 
 /// The buffers, all of which are made before the first step or in it.
