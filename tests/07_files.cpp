@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <functional>
 
+#include "book_text.hpp"
 #include "config_file.hpp"
 #include "files.hpp"
 #include "safetensors.hpp"
@@ -814,4 +815,20 @@ TEST_CASE("texts that nothing can be learned from are refused") {
   CHECK(throws_saying([&] { read_text(folder.path() / "no.txt"); },
                       "no.txt: No such file or directory"));
   CHECK(throws_saying([&] { read_text(folder.path()); }, "it is a folder"));
+}
+
+TEST_CASE("the book's own text is the prose of its chapters in their order") {
+  const TemporaryFolder folder;
+  fs::create_directories(folder.path() / "02_two");
+  fs::create_directories(folder.path() / "01_one");
+  folder.add("02_two/README.md", "The end.\n");
+  folder.add("01_one/README.md",
+             "# One\n\n<!-- listing -->\n```cpp\nint x;\n```\n<!-- end -->\n\n**Bold** is `code`, "
+             "0.5<!-- = a.b "
+             "-->, and so (*test: a\nname*, *test: another*).\nNot so\n(*test: a third*): on.\n\n| "
+             "a | b |\n"
+             "![A map](map.svg)\n$$\nx\n$$\n");
+  CHECK(book_text(folder.path()) ==
+        "# One\n\nBold is code, 0.5, and so.\nNot so: on.\n\nThe end.\n");
+  CHECK(throws_saying([&] { book_text(folder.path() / "02_two"); }, "name a text with --data"));
 }

@@ -50,6 +50,16 @@ class Prose {
   bool in_block_ = false;
 };
 
+/// Takes out all that stands between two marks, and the marks.
+std::string without(std::string text, const std::string& begin, const std::string& end) {
+  for (std::size_t at = text.find(begin); at != text.npos; at = text.find(begin, at)) {
+    const std::size_t last = text.find(end, at + begin.size());
+    if (last == text.npos) break;
+    text.erase(at, last + end.size() - at);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string book_text(const fs::path& chapters) {
@@ -58,5 +68,8 @@ std::string book_text(const fs::path& chapters) {
     std::istringstream page(read_text(path));
     for (std::string line; std::getline(page, line);) prose.add(line);
   }
-  return prose.text();
+  std::string text = without(prose.text(), "<!--", "-->");
+  for (const char* begin : {" (*test:", "\n(*test:"}) text = without(text, begin, "*)");
+  std::erase_if(text, [](char c) { return c == '*' || c == '`'; });  // emphasis, and code
+  return text;
 }
