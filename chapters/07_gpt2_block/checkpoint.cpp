@@ -100,7 +100,7 @@ fs::path optimizer_path(const fs::path& folder, std::size_t step) {
 }
 
 /// Whether a file in a model's folder is the optimizer's after some step.
-bool is_optimizer(std::string name) {
+bool is_optimizer(const std::string& name) {
   const std::string before = "optimizer-";
   const std::string behind = ".safetensors";
   if (name.size() <= before.size() + behind.size() || !name.starts_with(before) ||

@@ -107,9 +107,8 @@ int evaluate(const EvaluateSettings& settings) {
     const double loss = mean_loss(loaded.model, *part, config.context, settings.threads);
     if (!std::isfinite(loss)) {
       throw std::runtime_error(
-          fmt::format("the {} of the model in {} is {}: its weights are of "
-                      "no use",
-                      name, settings.folder, std::abs(loss)));
+          fmt::format("the {} of the model in {} is {}: its weights are of no use", name,
+                      settings.folder, std::abs(loss)));
     }
     fmt::print("{} {:.4f}\n", name, loss);
   }
