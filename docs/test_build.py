@@ -226,6 +226,15 @@ class Graphs(unittest.TestCase):
         self.assertEqual(address, "chapters-03_scaling-attention.hpp.html")
         self.assertIn("//! [forward]", CHAPTER.mechanism.read_text(encoding="utf-8").splitlines()[int(line) - 2])
 
+    def test_a_node_may_lead_to_another_file_of_the_chapter(self):
+        last = BOOK.chapters[-1]
+        self.assertEqual(graphs.listing_address(BOOK, last, "block.hpp [block_forward]"), "#code-block_forward")
+        address = graphs.listing_address(BOOK, last, "layer_norm.hpp [layer_norm_forward]")
+        self.assertRegex(address, r"^chapters-07_gpt2_block-layer_norm\.hpp\.html#L\d+$")
+        for place in ("norm.hpp [forward]", "layer_norm.hpp [nothing]"):
+            with self.assertRaises(graphs.Mistake):
+                graphs.listing_address(BOOK, last, place)
+
     def test_colours_are_left_to_the_page(self):
         made = graphs.data_flow(BOOK, CHAPTER, "How it flows")
         self.assertIn('aria-label="How it flows"', made)

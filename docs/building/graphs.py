@@ -1,7 +1,8 @@
 """The data-flow graph of each chapter and the map of the book: docs/graphs/*.dot, drawn by Graphviz.
 
-In a graph of a chapter a node's href is a region of its mechanism; in the map it is a chapter's number. What a node
-is (tensor, operation, new, ...) is its class, and the book's style sheet gives the colours, as to the rest of a page.
+In a graph of a chapter a node's href is a region of its mechanism, or of another of its files: layer_norm.hpp [gain]. In
+the map it is a chapter's number. What a node is (tensor, operation, new, ...) is its class, and the book's style sheet
+gives the colours, as to the rest of a page.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import Callable, Iterator
 
 from building import site, texts
 from weaving.book import Book, Chapter, Mistake, Problem
-from weaving.changes import mechanism_regions
 from weaving.links import slug
 from weaving.page import Page
+from weaving.regions import Regions
 
 FOLDER = "docs/graphs"
 MAP = f"{FOLDER}/map.dot"
@@ -24,6 +25,7 @@ STYLE = """graph [bgcolor=transparent fontname=Helvetica nodesep=0.3 ranksep=0.3
            node [shape=box fontname=Helvetica fontsize=12 height=0.3 margin="0.12,0.06"]
            edge [fontname=Helvetica fontsize=11 arrowsize=0.6]"""
 HREF = re.compile(r'\bhref\s*=\s*"([^"]*)"')
+PLACE = re.compile(r"(?P<file>\S+) \[(?P<region>\w+)\]")
 CAPTION = re.compile(r'"([^"]+)"')
 ELEMENT = re.compile(r"<svg.*</svg>", re.S)
 
@@ -35,7 +37,7 @@ def chapter_graph(book: Book, chapter: Chapter) -> Path:
 def data_flow(book: Book, chapter: Chapter, caption: str) -> str:
     """A figure with the graph of a chapter."""
     path = chapter_graph(book, chapter)
-    drawn = draw(book, path, lambda region: listing_address(book, chapter, region))
+    drawn = draw(book, path, lambda place: listing_address(book, chapter, place))
     return figure(drawn, caption)
 
 
@@ -57,9 +59,9 @@ def problems_of(book: Book, page: Page, chapter: Chapter) -> Iterator[Problem]:
     if not path.exists():
         yield Problem(page.name, marked[0].line, f"there is no {book.name(path)}")
         return
-    for number, region in regions_in(book, path):
+    for number, place in places_in(book, path):
         try:
-            mechanism_regions(book, chapter).require(region)
+            region_at(book, chapter, place)
         except Mistake as mistake:
             yield Problem(book.name(path), number, str(mistake))
 
@@ -68,7 +70,7 @@ def map_problems(book: Book) -> Iterator[Problem]:
     """The map has a node for each chapter, and no other."""
     path = book.root / MAP
     numbers = {chapter.label for chapter in book.chapters}
-    found = list(regions_in(book, path))
+    found = list(places_in(book, path))
     for line, number in found:
         if number not in numbers:
             yield Problem(MAP, line, f"there is no chapter {number}")
@@ -76,7 +78,7 @@ def map_problems(book: Book) -> Iterator[Problem]:
         yield Problem(MAP, 1, f"no node leads to chapter {number}: href=\"{number}\"")
 
 
-def regions_in(book: Book, path: Path) -> Iterator[tuple[int, str]]:
+def places_in(book: Book, path: Path) -> Iterator[tuple[int, str]]:
     """What the nodes of a graph point to, and in which line."""
     for number, line in enumerate(book.read(path).splitlines(), 1):
         for wanted in HREF.findall(line):
@@ -89,14 +91,24 @@ def figure(drawn: str, caption: str) -> str:
     return f'<figure class="flow"><div class="wide">{named}</div><figcaption aria-hidden="true">{words}</figcaption></figure>'
 
 
-def listing_address(book: Book, chapter: Chapter, region: str) -> str:
-    """The listing of a region on the chapter's page, or else its lines on the page of the source."""
-    regions = mechanism_regions(book, chapter)
+def region_at(book: Book, chapter: Chapter, place: str) -> tuple[Path, str, int]:
+    """A file of the chapter, a region in it, and the region's first line. Throws Mistake when there is no such one."""
+    match = PLACE.fullmatch(place)
+    path, region = (chapter.folder / match["file"], match["region"]) if match else (chapter.mechanism, place)
+    if not path.is_file():
+        raise Mistake(f"there is no {book.name(path)}")
+    regions = Regions(book.name(path), book.read(path))
     regions.require(region)
+    return path, region, regions.spans[region][0] + 2
+
+
+def listing_address(book: Book, chapter: Chapter, place: str) -> str:
+    """The listing of a region on the chapter's page, or else its lines on the page of the source."""
+    path, region, line = region_at(book, chapter, place)
     for marker in site.readme(book, chapter.readme).marked("listing"):
         if texts.anchor_of(marker.text) == f"code-{slug(region)}":
             return f"#code-{slug(region)}"
-    return f"{site.page_of(book, chapter.mechanism)}#L{regions.spans[region][0] + 2}"
+    return f"{site.page_of(book, path)}#L{line}"
 
 
 def draw(book: Book, path: Path, address: Callable[[str], str]) -> str:
