@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <stdexcept>
@@ -145,6 +146,17 @@ std::string clip(const std::string& text, std::size_t width) {
 std::string quoted(const std::string& word) {
   constexpr std::size_t longest = 20;
   return "\"" + clip(word, longest) + "\"";
+}
+
+std::string for_shell(const std::string& name) {
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("_-./+,:@%=").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!name.empty() && std::all_of(name.begin(), name.end(), is_plain)) return name;
+  std::string word = "'";
+  for (const char c : name) word += c == '\'' ? "'\\''" : std::string(1, c);
+  return word + "'";
 }
 
 std::string grouped(std::size_t number) {

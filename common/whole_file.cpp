@@ -154,3 +154,9 @@ std::string read_whole_file(const fs::path& path, std::size_t most) {
   if (file.bad()) refuse("read", path, std::strerror(errno));
   return content;
 }
+
+std::string read_plain_file(const fs::path& path, std::size_t most) {
+  std::error_code ignored;
+  if (fs::is_other(path, ignored)) refuse("read", path, "it is not a plain file");
+  return read_whole_file(path, most);
+}

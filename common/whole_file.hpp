@@ -57,3 +57,6 @@ void remove_abandoned_files(const std::filesystem::path& folder,
 /// @throws std::runtime_error with the path and the reason, also for a folder and where there are
 /// more than `most` bytes
 std::string read_whole_file(const std::filesystem::path& path, std::size_t most);
+
+/// The same, but a pipe, which may never say anything, is refused as well.
+std::string read_plain_file(const std::filesystem::path& path, std::size_t most);

@@ -205,6 +205,16 @@ TEST_CASE("widths on a terminal count what is seen") {
   CHECK(clip("short", 5) == "short");
 }
 
+TEST_CASE("a name can be typed into a shell") {
+  CHECK(for_shell("build/gpt2") == "build/gpt2");
+  CHECK(for_shell("a+b_1.0=2,@%:-") == "a+b_1.0=2,@%:-");
+  CHECK(for_shell("my model") == "'my model'");
+  CHECK(for_shell("$HOME") == "'$HOME'");
+  CHECK(for_shell("it's") == R"('it'\''s')");
+  CHECK(for_shell("kä") == "'kä'");
+  CHECK(for_shell("") == "''");
+}
+
 TEST_CASE("numbers are grouped by thousands") {
   CHECK(grouped(7) == "7");
   CHECK(grouped(999) == "999");
@@ -380,6 +390,8 @@ TEST_CASE("a file is read whole or refused") {
                       "no: No such file or directory"));
   CHECK(throws_saying([&] { read_whole_file(folder.path(), 9); }, "it is a folder"));
   CHECK(throws_saying([] { read_whole_file("/dev/zero", 1000); }, "more than 1,000 bytes"));
+  CHECK(read_plain_file(path, 100000) == content);
+  CHECK(throws_saying([] { read_plain_file("/dev/zero", 1000); }, "it is not a plain file"));
 }
 
 TEST_CASE("entropy and gradient of a row of weights") {

@@ -145,7 +145,7 @@ ConfigFile parse_config(std::string_view text, const std::string& name) {
 }
 
 ConfigFile read_config(const std::filesystem::path& path) {
-  return parse_config(read_whole_file(path, most_bytes), path.string());
+  return parse_config(read_plain_file(path, most_bytes), path.string());
 }
 
 std::string config_json(const Config& config) {

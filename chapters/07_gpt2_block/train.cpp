@@ -256,7 +256,8 @@ class Run {
     fmt::print("Interrupted after step {} of {}.", grouped(trainer_.steps),
                grouped(settings_.steps));
     if (!settings_.out.empty()) {
-      fmt::print(" {} To go on: train --resume --out {}", what_is_saved(), settings_.out.string());
+      fmt::print(" {} To go on: train --resume --out {}", what_is_saved(),
+                 for_shell(settings_.out.string()));
     }
     fmt::print("\n");
     std::fflush(stdout);
@@ -274,9 +275,9 @@ class Run {
     fmt::print("\n{}\n\n", vocabulary_.decode(written));
     if (!settings_.out.empty()) {
       fmt::print(
-          "The model is in {0}. To let it write: sample --model {0}; to train on: train --resume "
-          "--out {0} --steps {1}\n",
-          settings_.out.string(), 2 * settings_.steps);
+          "The model is in {0}. To let it write: sample --model {1}; to train on: train --resume "
+          "--out {1} --steps {2}\n",
+          settings_.out.string(), for_shell(settings_.out.string()), 2 * settings_.steps);
     }
     const double loss = points_.empty() || points_.back().step != trainer_.steps
                             ? validation_loss(true)
@@ -317,7 +318,7 @@ std::vector<LossPoint> points_until(const fs::path& folder, std::size_t step) {
   std::error_code error;
   if (!fs::exists(folder / "losses.csv", error) && !error) return {};
   std::vector<LossPoint> points =
-      parse_loss_table(read_whole_file(folder / "losses.csv", most_table_bytes));
+      parse_loss_table(read_plain_file(folder / "losses.csv", most_table_bytes));
   std::erase_if(points, [&](const LossPoint& point) { return point.step > step; });
   return points;
 }

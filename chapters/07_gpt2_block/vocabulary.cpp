@@ -11,7 +11,8 @@
 
 namespace {
 
-constexpr std::size_t most_text = 1'000'000'000;     // bytes; the numbers take four times as many
+constexpr std::size_t most_text = 1'000'000'000;  // bytes; the numbers take four times as many
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 constexpr std::size_t most_characters = 20'000'000;  // bytes: all of Unicode, each as "\u0041",
 
 /// Calls `visit(character, bytes)` for each character of a text.
@@ -68,7 +69,7 @@ std::string Vocabulary::to_json() const {
 }
 
 Vocabulary Vocabulary::load(const std::filesystem::path& path) {
-  return from_json(read_whole_file(path, most_characters), path.string());
+  return from_json(read_plain_file(path, most_characters), path.string());
 }
 
 void Vocabulary::save(const std::filesystem::path& path) const {
@@ -117,8 +118,9 @@ void Vocabulary::require_choice(const std::string& name) const {
 std::string read_text(const std::filesystem::path& path) {
   std::string text = read_whole_file(path, most_text);
   const std::string name = path.string();
-  if (text.empty()) throw std::invalid_argument(name + " is empty: there is nothing to learn");
   for_each_character(text, name,
                      [&](const Character& c, std::string_view) { require_text(c, name); });
+  if (text.starts_with(byte_order_mark)) text.erase(0, byte_order_mark.size());
+  if (text.empty()) throw std::invalid_argument(name + " is empty: there is nothing to learn");
   return text;
 }

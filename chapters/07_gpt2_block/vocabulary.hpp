@@ -57,7 +57,7 @@ class Vocabulary {
   std::unordered_map<std::int32_t, int> numbers_;  // by code point
 };
 
-/// A text to learn from.
+/// A text to learn from, without the mark U+FEFF that some editors put before it.
 /// @throws std::runtime_error when there is no such file, or it cannot be read;
 /// std::invalid_argument when it is empty, is not UTF-8 (with the offset), or has control
 /// characters, as binary files do
