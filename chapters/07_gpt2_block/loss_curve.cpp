@@ -85,18 +85,32 @@ std::string grid(const Axes& axes) {
                            axes.x(axes.last_step / 2), height - 8);
 }
 
+/// Where the names of two lines stand: at their ends, and not over each other.
+struct Labels {
+  double train;
+  double validation;
+
+  Labels(double train_end, double validation_end) : train(train_end), validation(validation_end) {
+    constexpr double least = 16;  // from one to the other
+    const double missing = std::max(0.0, least - std::abs(train - validation));
+    const double up = train < validation ? missing / 2 : -missing / 2;
+    train -= up;
+    validation += up;
+  }
+};
+
 std::string line(const Axes& axes, const std::vector<LossPoint>& points, const std::string& name,
-                 double LossPoint::*loss, double label_shift) {
+                 double LossPoint::*loss, double label) {
   std::string path;
   for (const LossPoint& point : points) {
     path +=
         fmt::format("{:.1f},{:.1f} ", axes.x(static_cast<double>(point.step)), axes.y(point.*loss));
   }
-  const double end = points.empty() ? axes.highest : points.back().*loss;
+  constexpr double half_a_letter = 4;
   return fmt::format(
       "<polyline class=\"line {0}\" points=\"{1}\"/>\n"
       "<text x=\"{2:.0f}\" y=\"{3:.1f}\">{0}</text>\n",
-      name, path, width - right + 8, axes.y(end) + label_shift);
+      name, path, width - right + 8, label + half_a_letter);
 }
 
 }  // namespace
@@ -133,14 +147,15 @@ std::vector<LossPoint> parse_loss_table(std::string_view table) {
 
 std::string loss_curve_svg(const std::vector<LossPoint>& points) {
   const Axes axes(points);
-  const bool train_is_lower = points.empty() || points.back().train < points.back().validation;
+  const LossPoint end = points.empty() ? LossPoint{0, axes.highest, axes.highest} : points.back();
+  const Labels labels(axes.y(end.train), axes.y(end.validation));
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
       "height=\"{1:.0f}\" role=\"img\">\n<title>The loss over the steps of training</title>\n",
       width, height);
   svg += style;
   svg += grid(axes);
-  svg += line(axes, points, "train", &LossPoint::train, train_is_lower ? 14 : -6);
-  svg += line(axes, points, "validation", &LossPoint::validation, train_is_lower ? -6 : 14);
+  svg += line(axes, points, "train", &LossPoint::train, labels.train);
+  svg += line(axes, points, "validation", &LossPoint::validation, labels.validation);
   return svg + "</svg>\n";
 }
