@@ -188,7 +188,8 @@ void CommandLine::add_number(const std::string& flag, double& value, const std::
 }
 
 void CommandLine::add_text(const std::string& flag, std::string& value, const std::string& help) {
-  parts_->app.add_option(flag, value, help)->capture_default_str();
+  const std::string shown = value == "\n" ? "\\n" : value;  // a line's end would break the help
+  parts_->app.add_option(flag, value, help)->default_str(shown);
 }
 
 void CommandLine::add_path(const std::string& flag, std::string& value, const std::string& help,

@@ -62,8 +62,8 @@ std::string clip(const std::string& text, std::size_t width);
 /// A word in a sentence: in quotation marks, and cut to twenty columns.
 std::string quoted(const std::string& word);
 
-/// A name as it is typed into a shell: in quotation marks, unless it has nothing but letters, digits
-/// and signs that a shell leaves alone.
+/// A name as it is typed into a shell: in quotation marks, unless it has nothing but letters,
+/// digits and signs that a shell leaves alone.
 std::string for_shell(const std::string& name);
 
 /// 1769472 as "1,769,472".

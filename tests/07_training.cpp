@@ -703,20 +703,54 @@ TEST_CASE("nobody to work and nothing to work on are refused") {
 
 TEST_CASE("after the first a training step allocates nothing of the size of an activation") {
   const std::size_t T = 24;
-  Generator generator(434);
-  const GPT2 start(Config{5, T, 1, 3, 6}, generator);
-  TrainingSettings settings = usual_settings(6);  // shards of one and of two sequences
-  settings.threads = 2;
-  Trainer trainer(start, settings);
-  const Batch batch = random_batch(6, T, 435);
-  // Which thread gets which shard is chance: let each meet both sizes.
-  for (int k = 0; k < 20; ++k) trainer.step(batch);
-  const std::size_t before = allocated_bytes();
-  trainer.step(batch);
-  const std::size_t all = allocated_bytes() - before;
-  const std::size_t activation = T * 6 * sizeof(Real);  // one sequence, (T, width)
-  INFO("a step allocates " << all << " bytes of tensors; one activation has " << activation);
-  CHECK(all < activation);
+  for (const double dropout : {0.0, 0.5}) {
+    Generator generator(434);
+    const GPT2 start(Config{5, T, 1, 3, 6, static_cast<Real>(dropout)}, generator);
+    TrainingSettings settings = usual_settings(6);  // shards of one and of two sequences
+    settings.threads = 2;
+    Trainer trainer(start, settings);
+    const Batch batch = random_batch(6, T, 435);
+    trainer.step(batch);
+    const std::size_t activation = T * 6 * sizeof(Real);  // one sequence, (T, width)
+    for (int k = 0; k < 20; ++k) {                        // which thread gets which shard is chance
+      const std::size_t before = allocated_bytes();
+      trainer.step(batch);
+      const std::size_t all = allocated_bytes() - before;
+      INFO("a step allocates " << all << " bytes of tensors; one activation has " << activation);
+      CHECK(all < activation);
+    }
+  }
+}
+
+TEST_CASE("the memory of training and of judging is known before it is asked for") {
+  const std::size_t T = 40;
+  Generator generator(436);
+  const GPT2 start(Config{7, T, 2, 3, 24}, generator);
+  for (const std::size_t B : {2, 5, 8}) {
+    for (const std::size_t threads : {1, 3}) {
+      TrainingSettings settings = usual_settings(B);
+      settings.threads = threads;
+      const double foreseen = trainer_bytes(start.config, T, settings);
+      const std::size_t before = allocated_bytes();
+      Trainer trainer(start, settings);
+      trainer.step(random_batch(B, T, 437));
+      const double taken = static_cast<double>(allocated_bytes() - before);
+      INFO(B << " sequences, " << threads << " threads: " << foreseen << " bytes foreseen, "
+             << taken);
+      CHECK(taken < foreseen);
+      CHECK(taken > 0.7 * foreseen);
+    }
+  }
+  const std::vector<int> text(8 * T + 1, 1);
+  for (const std::size_t threads : {1, 2}) {
+    const double foreseen = mean_loss_bytes(start.config, T, threads);
+    const std::size_t before = allocated_bytes();
+    mean_loss(start, text, T, threads);
+    const double taken = static_cast<double>(allocated_bytes() - before);
+    INFO(threads << " threads judge: " << foreseen << " bytes foreseen, " << taken);
+    CHECK(taken <= foreseen);
+    CHECK(taken > 0.4 * foreseen);  // one thread may have done it all
+  }
 }
 
 // --- PyTorch -------------------------------------------------------------------------------------

@@ -22,7 +22,8 @@ struct AdamW {
   /// @param mean      running mean of the gradient, changed
   /// @param square    running mean of its square, changed
   /// @param gradient  already clipped
-  /// @param step      1 for the first step: the means begin at 0, and are too small by 1 - βᵗ
+  /// @param step      1 for the first step: the means begin at 0, and are too small by the factor 1
+  /// - βᵗ
   /// @param decays    whether the weights are a matrix; gains and biases keep their size
   void update(Row weights, Row mean, Row square, ConstRow gradient, std::size_t step,
               double learning_rate, bool decays) const {
@@ -55,6 +56,7 @@ struct Schedule {
   std::size_t warm_up = 100;  ///< steps until `highest` is reached
   std::size_t steps = 2000;   ///< from then on the rate is `lowest`
 
+  /// The rate of a step.
   /// @param step  0 for the first step
   double operator()(std::size_t step) const {
     if (step < warm_up) {

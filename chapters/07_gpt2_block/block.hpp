@@ -22,6 +22,7 @@ struct BlockPass {
   Matrix factors_1, factors_2;  ///< (n, width)  what it multiplied them by
   Matrix grad_norm;             ///< (n, width)  the gradient in a norm's output
 
+  /// Room for B sequences of T tokens.
   BlockPass(std::size_t B, std::size_t T, std::size_t width, std::size_t heads)
       : norm_1(B * T, width),
         attention(B, T, width, heads),
@@ -54,12 +55,15 @@ struct Block {
   FeedForward feed_forward;
 
   /// Gains 1, all else zeros; `GPT2` draws the weights.
+  /// @throws std::invalid_argument when the width cannot be shared evenly among the heads
   Block(std::size_t width, std::size_t heads)
       : norm_1(width), attention(width, heads), norm_2(width), feed_forward(width) {}
 
   //! [block_forward]
+  /// Fills the pass.
   /// @param x     (B · T, width)
   /// @param mask  (T, T)
+  /// @throws std::invalid_argument when the mask has another shape
   void forward(BlockPass& pass, const Matrix& x, const Matrix& mask,
                const Dropout& dropout = {}) const {
     norm_1.forward(pass.norm_1, x);

@@ -7,7 +7,7 @@
 ///     characters.json          which symbol has which number; only in folders of this book
 ///     optimizer-N.safetensors  what is needed to go on training after step N
 ///
-/// The optimizer's file is written first, under the name of its step, and the model's last. So
+/// The optimizer's file is written under the name of its step, and the model's after it. So
 /// whenever the program is killed, the model that lies there has its optimizer beside it.
 
 #include <filesystem>
@@ -31,6 +31,8 @@ struct LoadedModel {
 LoadedModel load_model(const std::filesystem::path& folder);
 
 /// Writes model.safetensors.
+/// @throws std::runtime_error when it cannot be written, std::invalid_argument with the first
+/// number that is not finite
 void save_model(const std::filesystem::path& folder, GPT2& model, const Metadata& metadata);
 
 /// Refuses a folder that has a model already, or other files under the names of a model's. What a
@@ -42,15 +44,18 @@ void require_free(const std::filesystem::path& folder);
 void remove_abandoned_files(const std::filesystem::path& folder);
 
 /// Writes the running means of the gradients and of their squares after a step.
+/// @throws as `save_model`
 void save_optimizer(const std::filesystem::path& folder, std::size_t step, GPT2& mean, GPT2& square,
                     const Metadata& metadata);
 
 /// Reads them into models that have the right sizes.
 /// @return the file's metadata
+/// @throws std::runtime_error when there is no such file, or it does not fit the models
 Metadata load_optimizer(const std::filesystem::path& folder, std::size_t step, GPT2& mean,
                         GPT2& square);
 
 /// Removes the optimizer files of all steps but this one.
+/// @throws std::filesystem::filesystem_error when the folder cannot be read
 void remove_other_optimizers(const std::filesystem::path& folder, std::size_t step);
 
 /// A folder that no other program trains in, until this ends: two would overwrite each other's

@@ -99,7 +99,7 @@ struct EvaluateSettings {
 int evaluate(const EvaluateSettings& settings) {
   const LoadedModel loaded = load_model(settings.folder);
   const Config& config = loaded.model.config;
-  require_memory(static_cast<double>(settings.threads) * pass_bytes(config, 4, config.context),
+  require_memory(mean_loss_bytes(config, config.context, settings.threads),
                  fmt::format("evaluating on {} threads", settings.threads));
   const Dataset data(symbols_of(text_of(settings.data), loaded, "the text"), config.context);
   for (const auto& [name, part] : {std::pair{"loss on the first nine tenths", &data.train},
@@ -131,7 +131,7 @@ int train_command(int argc, char** argv) {
   line.add_count("--steps", settings.steps, "Steps in all", 1, most);
   line.add_number("--learning-rate", settings.learning_rate, "The highest, after the warm-up", 0,
                   1e30);
-  line.add_number("--dropout", dropout, "The share that is dropped while training", 0, 1);
+  line.add_number("--dropout", dropout, "The share that is dropped while training", 0, 0.99);
   line.add_seed(settings.seed);
   line.add_count("--every", settings.every,
                  "Steps between two looks at the validation loss, with a saving each", 1, most);

@@ -14,7 +14,7 @@ struct Config {
   std::size_t layers;   ///< blocks, one on top of the other; 12 in the smallest GPT-2
   std::size_t heads;    ///< of each block's attention; 12
   std::size_t width;    ///< columns of a token's vector; 768
-  Real dropout = 0;     ///< the share that is dropped while training; 0.1 when GPT-2 was trained
+  Real dropout = 0;     ///< the share that is dropped while training; 0.1 in GPT-2's config.json
 };
 
 /// Numbers that are learned. The head is the token embedding again and counts once.

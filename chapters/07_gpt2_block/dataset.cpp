@@ -61,6 +61,10 @@ Batch Dataset::draw(std::size_t B, std::size_t T, std::uint64_t seed, std::size_
   return batch;
 }
 
+double mean_loss_bytes(const Config& config, std::size_t T, std::size_t threads) {
+  return static_cast<double>(threads) * pass_bytes(config, sequences_at_once, T);
+}
+
 double mean_loss(const GPT2& model, Tokens text, std::size_t T, std::size_t threads) {
   if (text.size() < 2) throw std::invalid_argument("A loss needs at least two symbols.");
   if (T == 0 || threads == 0) {

@@ -55,6 +55,7 @@ struct FeedForwardPass {
   Matrix output;   ///< (n, width)    bent W_down + b_down
   Matrix grad_up;  ///< (n, 4 width)  work space of the backward pass
 
+  /// Room for n rows.
   FeedForwardPass(std::size_t n, std::size_t width)
       : up(Matrix::shape_type{n, 4 * width}),
         tangent(Matrix::shape_type{n, 4 * width}),
@@ -79,6 +80,7 @@ struct FeedForward {
         W_down(Matrix::shape_type{4 * width, width}, 0),
         b_down(Vector::shape_type{width}, 0) {}
 
+  /// Fills the pass.
   /// @param x  (n, width)
   void forward(FeedForwardPass& pass, const Matrix& x) const {
     linear(pass.up, x, W_up, b_up);

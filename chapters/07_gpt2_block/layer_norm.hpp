@@ -12,6 +12,7 @@ struct LayerNormPass {
   Vector inverse_deviation;  ///< (n)         1 / √(variance + ε) of each row of the input
   Matrix output;             ///< (n, width)
 
+  /// Room for n rows.
   LayerNormPass(std::size_t n, std::size_t width)
       : normalized(Matrix::shape_type{n, width}),
         inverse_deviation(Vector::shape_type{n}),
@@ -32,6 +33,7 @@ struct LayerNorm {
       : gain(Vector::shape_type{width}, 1), bias(Vector::shape_type{width}, 0) {}
 
   //! [layer_norm_forward]
+  /// Fills the pass.
   /// @param x  (n, width)  each row for itself
   void forward(LayerNormPass& pass, const Matrix& x) const {
     const ConstRow a = row(gain);

@@ -23,6 +23,7 @@ struct ModelPass {
   Matrix grad;       ///< (n, width)  work space of the backward pass
   Matrix grad_norm;  ///< (n, width)  the same
 
+  /// Room for B sequences of so many tokens.
   ModelPass(const Config& config, std::size_t B, std::size_t tokens)
       : T(tokens),
         mask(causal_mask(T)),
@@ -34,14 +35,28 @@ struct ModelPass {
     for (std::size_t layer = 0; layer < config.layers; ++layer) {
       blocks.emplace_back(B, T, config.width, config.heads);
     }
+    if (config.dropout > 0) make_room_for_dropout();
   }
 
   /// The residual stream after the last block.
   const Matrix& stream() const { return blocks.empty() ? embedded : blocks.back().output; }
+
+ private:
+  void make_room_for_dropout() {
+    for (Matrix* m : {&kept, &factors}) m->resize(embedded.shape());
+    for (BlockPass& block : blocks) {
+      for (Matrix* m : {&block.kept_1, &block.kept_2, &block.factors_1, &block.factors_2}) {
+        m->resize(embedded.shape());
+      }
+      for (Pass& head : block.attention.heads) {
+        for (Matrix* m : {&head.kept, &head.factors}) m->resize({T, T});
+      }
+    }
+  }
 };
 //! [model_pass]
 
-/// The memory of a `ModelPass`, in bytes.
+/// The memory of a `ModelPass` for B sequences of so many tokens, in bytes.
 inline double pass_bytes(const Config& config, std::size_t B, std::size_t tokens) {
   const auto T = static_cast<double>(tokens);
   const auto n = static_cast<double>(B) * T;
@@ -65,6 +80,7 @@ struct Parameter {
   std::vector<std::size_t> shape;
   Row numbers;
 
+  /// Matrices decay; gains and biases do not.
   bool is_matrix() const { return shape.size() == 2; }
 };
 //! [parameter]
@@ -89,8 +105,9 @@ struct GPT2 {
         norm(size.width) {}
 
   //! [draw]
-  /// GPT-2's beginning: every matrix from N(0, 0.02), and those that write into the residual stream
-  /// smaller by √(2 layers), so that the stream grows no wider with the number of blocks.
+  /// GPT-2's beginning: every matrix is noise with deviation 0.02, and with 0.02 / √(2 layers) if
+  /// it writes into the residual stream, so that the stream grows no wider with the number of
+  /// blocks. (OpenAI's code begins the positions with 0.01; Hugging Face's with 0.02.)
   GPT2(const Config& size, Generator& generator) : GPT2(size) {
     const Real deviation = static_cast<Real>(0.02);
     const Real residual = deviation / std::sqrt(static_cast<Real>(2 * size.layers));
@@ -118,7 +135,9 @@ struct GPT2 {
   const Matrix& head_weights() const { return head.size() > 0 ? head : token_embedding; }
 
   //! [embed]
-  /// Row i of the result is the vector of its symbol plus the vector of its place.
+  /// Row i of pass.embedded, (B · T, width), is the vector of its symbol plus the vector of its
+  /// place.
+  /// @throws as `forward`
   void embed(ModelPass& pass, Tokens tokens) const {
     require_tokens(pass, tokens);
     for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -233,6 +252,7 @@ inline std::vector<Parameter> GPT2::parameters() {
 //! [parameters]
 
 /// The memory of a model, in bytes: its numbers, and what each tensor takes besides.
+/// @throws as `parameter_count`
 inline double model_bytes(const Config& config) {
   constexpr double tensors = 16;   // of a block
   constexpr double besides = 384;  // a tensor's name and shape, and what allocating adds

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <functional>
 #include <future>
+#include <system_error>
 #include <vector>
 
 /// Calls work(piece, thread) once for each piece from 0 to pieces - 1, on up to `threads` threads,
@@ -26,7 +27,11 @@ inline void in_parallel(std::size_t pieces, std::size_t threads,
   };
   std::vector<std::future<void>> others;
   for (std::size_t thread = 1; thread < std::min(threads, pieces); ++thread) {
-    others.push_back(std::async(std::launch::async, take_pieces, thread));
+    try {
+      others.push_back(std::async(std::launch::async, take_pieces, thread));
+    } catch (const std::system_error&) {
+      break;  // there can be no more threads: those that are there do it alone
+    }
   }
   take_pieces(0);
   for (std::future<void>& other : others) other.get();  // waits for it, and throws what it threw

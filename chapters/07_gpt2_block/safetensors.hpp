@@ -22,6 +22,7 @@ class SafetensorsFile {
   /// In the order of their names.
   const std::vector<TensorInfo>& tensors() const { return header_.tensors; }
 
+  /// What else its header says.
   const Metadata& metadata() const { return header_.metadata; }
 
   /// The tensor of a name; null: there is none.

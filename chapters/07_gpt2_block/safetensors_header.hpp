@@ -30,6 +30,7 @@ struct TensorInfo {
 /// What else a file says: texts, by their names.
 using Metadata = std::map<std::string, std::string>;
 
+/// All that a header says.
 struct SafetensorsHeader {
   std::vector<TensorInfo> tensors;  ///< in the order of their names
   Metadata metadata;

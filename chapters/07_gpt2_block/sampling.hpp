@@ -43,6 +43,8 @@ inline Vector next_shares(ConstRow logits, const Sampling& sampling) {
 
 //! [draw_symbol]
 /// Draws a symbol: the first at which the shares so far exceed a number from [0, 1).
+/// @param shares  (symbols)  1 in sum
+/// @return the symbol's number; never one whose share is 0
 inline int draw_symbol(ConstRow shares, Generator& generator) {
   Real left = generator.uniform(0, 1);
   std::size_t likely = 0;  // what rounding leaves over goes to a symbol that can be drawn
@@ -62,7 +64,8 @@ inline int draw_symbol(ConstRow shares, Generator& generator) {
 /// @param text    at least one symbol
 /// @param length  how many to write
 /// @param write   called with each new symbol; writing ends when it returns false
-/// @throws std::runtime_error when the model's logits are not finite
+/// @throws std::invalid_argument when there is no symbol, or the temperature will not do;
+/// std::runtime_error when the model's logits are not finite
 template <class Write>
 void continue_text(const GPT2& model, std::vector<int> text, std::size_t length,
                    const Sampling& sampling, Generator& generator, Write write) {

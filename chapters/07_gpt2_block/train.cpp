@@ -29,6 +29,7 @@ constexpr std::size_t sample_length = 400;  // symbols
 constexpr std::size_t most_table_bytes = 100'000'000;
 constexpr std::size_t most_counted = 1'000'000'000;  // steps, or sequences in a step
 constexpr int interrupted_exit = 130;
+constexpr const char* as_typed = "./chapters/run 7 --";
 
 // --- Ctrl-C ------------------------------------------------------------------------------------
 
@@ -60,22 +61,19 @@ std::string checksum(const std::string& text) {
 }
 
 Metadata metadata_of(const RunSettings& settings, std::size_t step, const std::string& text_sum) {
-  const Json json = {{"data", settings.data.string()}, {"batch", settings.batch},
-                     {"steps", settings.steps},        {"learning_rate", settings.learning_rate},
-                     {"seed", settings.seed},          {"every", settings.every}};
+  const fs::path data = settings.data.empty() ? fs::path() : fs::absolute(settings.data);
+  const Json json = {{"data", data.string()},   {"batch", settings.batch},
+                     {"steps", settings.steps}, {"learning_rate", settings.learning_rate},
+                     {"seed", settings.seed},   {"every", settings.every}};
   return {{"format", "pt"},
           {"step", std::to_string(step)},
           {"training", json.dump(-1, ' ', false, Json::error_handler_t::replace)},
           {"text", text_sum}};
 }
 
-void require_same_text(const std::string& text, const Metadata& metadata, const std::string& name) {
+bool is_same_text(const std::string& text, const Metadata& metadata) {
   const auto sum = metadata.find("text");
-  if (sum != metadata.end() && sum->second == checksum(text)) return;
-  throw std::runtime_error(
-      fmt::format("the text that {} was trained on has changed: name it with --data to go on with "
-                  "it as it is now",
-                  name));
+  return sum != metadata.end() && sum->second == checksum(text);
 }
 
 const Json& entry(const Json& json, const char* key, const std::string& name) {
@@ -148,6 +146,9 @@ class Run {
 
   Trainer& trainer() { return trainer_; }
 
+  /// The folder is of this run's making: it goes if nothing is saved.
+  void set_made_folder() { made_folder_ = true; }
+
   /// The losses of the run that this one goes on with.
   void set_points(std::vector<LossPoint> points) { points_ = std::move(points); }
 
@@ -159,13 +160,10 @@ class Run {
       const bool finished = take_steps();
       if (finished) finish();
       return finished ? 0 : interrupted_exit;
+    } catch (const std::bad_alloc&) {
+      give_up("There is not enough memory for sizes like these.");
     } catch (const std::runtime_error& error) {
-      if (settings_.out.empty()) throw;
-      std::error_code ignored;
-      if (saved_ == 0) fs::remove(settings_.out, ignored);  // unless there is something in it
-      const std::string reason = error.what();
-      throw std::runtime_error(
-          fmt::format("{}{} {}", reason, reason.ends_with('.') ? "" : ".", what_is_saved()));
+      give_up(error.what());
     }
   }
 
@@ -247,19 +245,28 @@ class Run {
     WholeFile(settings_.out / "losses.svg", loss_curve_svg(points_)).put_in_place();
   }
 
+  [[noreturn]] void give_up(const std::string& reason) const {
+    if (settings_.out.empty()) throw std::runtime_error(reason);
+    std::error_code ignored;
+    if (made_folder_) fs::remove(settings_.out, ignored);  // unless there is something in it
+    throw std::runtime_error(
+        fmt::format("{}{} {}", reason, reason.ends_with('.') ? "" : ".", what_is_saved()));
+  }
+
   std::string what_is_saved() const {
     if (saved_ == 0) return "Nothing has been saved yet.";
     return fmt::format("The model of step {} is in {}.", grouped(saved_), settings_.out.string());
   }
 
   void say_how_to_go_on() const {
-    fmt::print("Interrupted after step {} of {}.", grouped(trainer_.steps),
+    fmt::print("Interrupted after step {} of {}. ", grouped(trainer_.steps),
                grouped(settings_.steps));
-    if (!settings_.out.empty()) {
-      fmt::print(" {} To go on: train --resume --out {}", what_is_saved(),
+    if (settings_.out.empty()) {
+      fmt::print("Nothing is saved; a run that can go on begins with: {} train\n", as_typed);
+    } else {
+      fmt::print("{} To go on: {} train --resume --out {}\n", what_is_saved(), as_typed,
                  for_shell(settings_.out.string()));
     }
-    fmt::print("\n");
     std::fflush(stdout);
   }
 
@@ -275,9 +282,10 @@ class Run {
     fmt::print("\n{}\n\n", vocabulary_.decode(written));
     if (!settings_.out.empty()) {
       fmt::print(
-          "The model is in {0}. To let it write: sample --model {1}; to train on: train --resume "
-          "--out {1} --steps {2}\n",
-          settings_.out.string(), for_shell(settings_.out.string()), 2 * settings_.steps);
+          "The model is in {}. To let it write, and to train on:\n"
+          "  {} sample --model {}\n  {} train --resume --out {} --steps {}\n",
+          settings_.out.string(), as_typed, for_shell(settings_.out.string()), as_typed,
+          for_shell(settings_.out.string()), 2 * settings_.steps);
     }
     const double loss = points_.empty() || points_.back().step != trainer_.steps
                             ? validation_loss(true)
@@ -293,6 +301,7 @@ class Run {
   Trainer trainer_;
   std::vector<LossPoint> points_;
   std::size_t saved_ = 0;
+  bool made_folder_ = false;
 };
 
 void require_room(const RunSettings& settings) {
@@ -300,18 +309,43 @@ void require_room(const RunSettings& settings) {
   trainer.batch = settings.batch;
   trainer.threads = settings.threads;
   const Config& config = settings.config;
-  require_memory(trainer_bytes(config, config.context, trainer),
+  require_memory(trainer_bytes(config, config.context, trainer) +
+                     mean_loss_bytes(config, config.context, settings.threads),
                  fmt::format("training with {} layers, width {}, context {} and batch {}",
                              config.layers, config.width, config.context, settings.batch));
 }
 
-void make_folder(const fs::path& folder) {
+/// @return whether it was not there before
+bool make_folder(const fs::path& folder) {
   std::error_code error;
-  fs::create_directories(folder, error);
+  const bool made = fs::create_directories(folder, error);
   if (error) {
     throw std::runtime_error(
         fmt::format("cannot make the folder {}: {}", folder.string(), error.message()));
   }
+  return made;
+}
+
+/// The text that a run was trained on, or the one that is named anew.
+std::string text_to_go_on_with(const RunSettings& settings, const Metadata& metadata,
+                               const Resumption& given, const std::string& name) {
+  if (given.data) return text_of(settings.data);
+  std::string text;
+  try {
+    text = text_of(settings.data);
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(
+        fmt::format("{}; {} was trained on it: name it with --data", error.what(), name));
+  }
+  if (is_same_text(text, metadata)) return text;
+  if (settings.data.empty()) {
+    fmt::print("The book's text has changed since: this run goes on with what it is now.\n");
+    return text;
+  }
+  throw std::runtime_error(
+      fmt::format("the text that {} was trained on has changed: name it with --data to go on with "
+                  "it as it is now",
+                  name));
 }
 
 std::vector<LossPoint> points_until(const fs::path& folder, std::size_t step) {
@@ -347,14 +381,17 @@ int train(const RunSettings& given) {
   require_room(settings);
   dataset_of(text, vocabulary, settings);  // refuses a text that is too short
   std::optional<FolderLock> lock;
+  bool made_folder = false;
   if (!settings.out.empty()) {
-    make_folder(settings.out);
+    made_folder = make_folder(settings.out);
     lock.emplace(settings.out);
     remove_abandoned_files(settings.out);
     require_free(settings.out);
   }
   Generator generator(settings.seed);
-  return Run(settings, std::move(vocabulary), GPT2(settings.config, generator), text).perform();
+  Run run(settings, std::move(vocabulary), GPT2(settings.config, generator), text);
+  if (made_folder) run.set_made_folder();
+  return run.perform();
 }
 
 int resume(const RunSettings& given, const Resumption& changes) {
@@ -370,8 +407,7 @@ int resume(const RunSettings& given, const Resumption& changes) {
   settings.config = loaded.model.config;
   require_room(settings);
   const std::size_t step = step_of(loaded.metadata, name);
-  const std::string text = text_of(settings.data);
-  if (!changes.data) require_same_text(text, loaded.metadata, name);
+  const std::string text = text_to_go_on_with(settings, loaded.metadata, changes, name);
   Run run(settings, *loaded.vocabulary, std::move(loaded.model), text);
   load_optimizer(settings.out, step, run.trainer().mean, run.trainer().square);
   remove_other_optimizers(settings.out, step);  // of a run that was killed before it could

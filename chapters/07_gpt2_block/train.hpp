@@ -43,7 +43,11 @@ int train(const RunSettings& settings);
 
 /// Goes on where the run of a folder ended, to the same bits as if it had not ended.
 /// @param settings  the folder, and what `given` says is to change
+/// @return as `train`
+/// @throws as `train`; also when the folder has no run that can go on, or its text has changed and
+/// is not named anew (the book's own text may)
 int resume(const RunSettings& settings, const Resumption& given);
 
-/// A text's symbols, the text being a file or, with an empty path, the book.
+/// The text of a file or, with an empty path, of the book.
+/// @throws as `read_text`
 std::string text_of(const std::filesystem::path& data);

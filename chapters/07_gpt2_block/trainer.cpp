@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 
 #include "loss.hpp"
@@ -30,6 +31,20 @@ std::vector<Piece> cut(const std::vector<Parameter>& parameters) {
   return pieces;
 }
 
+/// The first sequence of a shard. One more than the last shard: the end of the batch.
+std::size_t first_of(std::size_t shard, std::size_t shards, std::size_t batch) {
+  return shard * batch / shards;
+}
+
+/// How many sequences a shard can have: one number, or two that differ by one.
+std::set<std::size_t> shard_sizes(std::size_t shards, std::size_t batch) {
+  std::set<std::size_t> sizes;
+  for (std::size_t shard = 0; shard < shards; ++shard) {
+    sizes.insert(first_of(shard + 1, shards, batch) - first_of(shard, shards, batch));
+  }
+  return sizes;
+}
+
 Row part_of(const std::vector<Parameter>& parameters, const Piece& piece) {
   return parameters[piece.parameter].numbers.subspan(piece.begin, piece.size);
 }
@@ -38,13 +53,16 @@ Row part_of(const std::vector<Parameter>& parameters, const Piece& piece) {
 
 double trainer_bytes(const Config& config, std::size_t T, const TrainingSettings& settings) {
   const std::size_t shards = shards_of(settings.batch);
-  const std::size_t largest = (settings.batch + shards - 1) / shards;
   const auto models = static_cast<double>(3 + shards);  // the weights, two means, the gradients
-  const auto passes = static_cast<double>(std::min(settings.threads, shards));
-  return models * model_bytes(config) + passes * pass_bytes(config, largest, T);
+  double passes = 0;                                    // of a thread
+  for (const std::size_t count : shard_sizes(shards, settings.batch)) {
+    passes += pass_bytes(config, count, T);
+  }
+  return models * model_bytes(config) +
+         static_cast<double>(std::min(settings.threads, shards)) * passes;
 }
 
-/// The buffers, all of which are made before the first step or in it.
+/// The buffers: the passes are made in the first step, all others before it.
 struct Trainer::Work {
   TrainingSettings settings;
   std::vector<GPT2> gradients;                       // one a shard
@@ -76,7 +94,6 @@ Trainer::Trainer(GPT2 start, const TrainingSettings& settings)
   work.in_mean = mean.parameters();
   work.in_square = square.parameters();
   work.pieces = cut(work.in_model);
-  work.passes.resize(settings.threads);
   work.losses.resize(shards);
   work.squares.resize(work.pieces.size());
 }
@@ -93,6 +110,7 @@ double Trainer::step(const Batch& batch) {
                                             batch.B, work_->settings.batch));
   }
   try {
+    make_passes(batch.T);
     const double loss = add_up_gradients(batch);
     require_finite(loss);
     update_weights();
@@ -109,6 +127,20 @@ void Trainer::require_finite(double loss) const {
       fmt::format("In step {} the loss is {} and the norm of the gradients {}: training has "
                   "diverged, and a smaller learning rate may help.",
                   steps + 1, std::abs(loss), std::abs(work_->norm)));  // abs: no "-nan"
+}
+
+/// For each thread one of each size, since which shard it gets is chance.
+void Trainer::make_passes(std::size_t T) {
+  Work& work = *work_;
+  if (!work.passes.empty()) return;
+  const std::size_t shards = work.gradients.size();
+  std::vector<std::map<std::size_t, ModelPass>> passes(std::min(work.settings.threads, shards));
+  for (std::map<std::size_t, ModelPass>& of_thread : passes) {
+    for (const std::size_t count : shard_sizes(shards, work.settings.batch)) {
+      of_thread.try_emplace(count, model.config, count, T);
+    }
+  }
+  work.passes = std::move(passes);
 }
 
 double Trainer::add_up_gradients(const Batch& batch) {
@@ -131,12 +163,11 @@ double Trainer::add_up_gradients(const Batch& batch) {
 void Trainer::run_shard(const Batch& batch, std::size_t shard, std::size_t thread) {
   Work& work = *work_;
   const std::size_t shards = work.gradients.size();
-  const std::size_t first = shard * batch.B / shards;
-  const std::size_t count = (shard + 1) * batch.B / shards - first;
+  const std::size_t first = first_of(shard, shards, batch.B);
+  const std::size_t count = first_of(shard + 1, shards, batch.B) - first;
   const Tokens inputs = Tokens(batch.inputs).subspan(first * batch.T, count * batch.T);
   const Tokens targets = Tokens(batch.targets).subspan(first * batch.T, count * batch.T);
-  ModelPass& pass =
-      work.passes[thread].try_emplace(count, model.config, count, batch.T).first->second;
+  ModelPass& pass = work.passes[thread].at(count);
   Generator generator(mixed_seed(work.settings.seed, steps, 1 + shard));
   const Dropout dropout{model.config.dropout, &generator};
   const double part = static_cast<double>(count) / static_cast<double>(batch.B);

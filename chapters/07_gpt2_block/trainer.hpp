@@ -19,13 +19,14 @@ struct TrainingSettings {
 };
 
 /// In how many shards a batch is cut. Each costs a copy of the gradients and their addition, so
-/// there are few.
+/// there are few; more threads than that make only the optimizer faster.
 inline std::size_t shards_of(std::size_t batch) {
   constexpr std::size_t most = 4;
   return std::min(batch, most);
 }
 
-/// The memory of a `Trainer`, in bytes.
+/// The memory of a `Trainer`, in bytes, for batches of sequences of T symbols.
+/// @throws std::invalid_argument when the model has more parameters than can be counted
 double trainer_bytes(const Config& config, std::size_t T, const TrainingSettings& settings);
 
 //! [trainer]
@@ -42,8 +43,9 @@ class Trainer {
 
   /// One step of AdamW.
   /// @return the mean loss over the batch before the step
-  /// @throws std::runtime_error when the loss or the gradient is not finite. After that, and after
-  /// any other exception, all is as it was before the step
+  /// @throws std::invalid_argument when the batch has another number of sequences than the settings
+  /// say, or another length than the first; std::runtime_error when the loss or the gradient is not
+  /// finite. After that all is as it was before the step
   double step(const Batch& batch);
 
   /// The gradients' norm in the last step, before clipping.
@@ -58,6 +60,7 @@ class Trainer {
   GPT2 square;  ///< running mean of their squares
 
  private:
+  void make_passes(std::size_t T);
   double add_up_gradients(const Batch& batch);
   void run_shard(const Batch& batch, std::size_t shard, std::size_t thread);
   void require_finite(double loss) const;

@@ -26,6 +26,7 @@ class Vocabulary {
   /// @throws std::invalid_argument when it is no JSON array of different characters
   static Vocabulary from_json(std::string_view json, const std::string& name);
 
+  /// The content of a characters.json, from which `from_json` makes the same symbols.
   std::string to_json() const;
 
   /// @throws std::runtime_error when the file cannot be read, std::invalid_argument as `from_json`
@@ -34,6 +35,7 @@ class Vocabulary {
   /// @throws std::runtime_error when the file cannot be written
   void save(const std::filesystem::path& path) const;
 
+  /// How many symbols there are.
   std::size_t size() const { return characters_.size(); }
 
   /// Whether a character, given as its Unicode code point, is one of the symbols.
