@@ -180,8 +180,7 @@ void check_measured(const std::string& name, ConstRow gradient, Row numbers,
   const Matrix measured = measured_gradient(numbers, result);
   std::vector<Real> difference(gradient.begin(), gradient.end());
   for (std::size_t k = 0; k < difference.size(); ++k) difference[k] -= measured(0, k);
-  // Some gradients are 0 but for rounding, such as that of b_key.
-  const double size = std::max({size_of(gradient), size_of(row(measured, 0)), 1e-3});
+  const double size = std::max({size_of(gradient), size_of(row(measured, 0)), smallest_gradient});
   INFO("the gradient of " << name << " and the measured one, as a share of their size");
   CHECK(size_of(difference) / size <= most_relative_error);
 }

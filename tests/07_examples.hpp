@@ -93,5 +93,9 @@ void check_measured(const std::string& name, ConstRow gradient, Row numbers,
 /// and shows in float.
 constexpr double most_relative_error = sizeof(Real) == 8 ? 1e-6 : 2e-2;
 
+/// Of smaller gradients, such as that of b_key, which is 0 but for rounding, the error is taken as
+/// a share of this.
+constexpr double smallest_gradient = sizeof(Real) == 8 ? 1e-3 : 1e-2;
+
 /// Σ g ⊙ y, the number whose gradient in y is g.
 double weighted_sum(const Matrix& y, const Matrix& g);

@@ -31,6 +31,7 @@ struct HeadsPass {
   /// The same for their gradients, which `backward` writes.
   Matrix grad_queries, grad_keys, grad_values, grad_context, grad_scores;
 
+  /// Room for B sequences of so many tokens.
   HeadsPass(std::size_t B, std::size_t tokens, std::size_t width, std::size_t n_heads)
       : T(tokens), heads(B * n_heads) {
     for (Matrix* m : {&queries, &keys, &values, &context, &output, &grad_queries, &grad_keys,
@@ -99,6 +100,7 @@ struct Dropout {
   Real p = 0;
   Generator* generator = nullptr;  ///< draws what is dropped; none at inference, when nothing is
 
+  /// Whether anything is dropped.
   bool on() const { return generator != nullptr && p > 0; }
 
   /// @param kept     written if dropout is on: x ⊙ factors
