@@ -1,6 +1,7 @@
 #include "common/command.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -55,14 +56,23 @@ std::string standard_input() {
   return content;
 }
 
+/// Whether standard output is a pipe that nobody reads any more.
+bool reader_has_gone() {
+  pollfd output{STDOUT_FILENO, 0, 0};
+  return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+}
+
 /// A reader that has gone away, such as `head`, has seen what it wanted to see.
-/// @throws std::runtime_error when the text does not arrive for another reason, such as a full disk
+/// @throws std::runtime_error when the text, or what was printed before it, does not arrive for
+/// another reason, such as a full disk
 void print_all(const std::string& text) {
+  errno = 0;
   std::fwrite(text.data(), 1, text.size(), stdout);
-  if ((std::fflush(stdout) != 0 || std::ferror(stdout) != 0) && errno != EPIPE) {
-    throw std::runtime_error(std::string("cannot write to standard output: ") +
-                             std::strerror(errno));
-  }
+  std::fflush(stdout);
+  const int reason = errno;
+  if (std::ferror(stdout) == 0 || reader_has_gone()) return;
+  throw std::runtime_error(fmt::format("cannot write to standard output: {}",
+                                       reason == 0 ? "some of it is lost" : std::strerror(reason)));
 }
 
 /// The text as a number of the kind that `number` is. Nothing but the number may stand there, and
@@ -89,6 +99,11 @@ Number number_between(const std::string& flag, const std::string& text, Number l
 std::string on_one_line(std::string sentence) {
   const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7F; };
   std::replace_if(sentence.begin(), sentence.end(), is_control, '?');
+  // Others have two bytes in UTF-8: 0xC2, and 0x80 to 0x9F.
+  for (std::size_t i = 0; i + 1 < sentence.size(); ++i) {
+    const auto next = static_cast<unsigned char>(sentence[i + 1]);
+    if (sentence[i] == '\xC2' && next >= 0x80 && next < 0xA0) sentence.replace(i, 2, "?");
+  }
   return sentence;
 }
 

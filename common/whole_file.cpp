@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view suffix = ".part";
+constexpr std::string_view suffix = ".unfinished";
 
 [[noreturn]] void refuse(const char* action, const fs::path& path, const std::string& reason) {
   throw std::runtime_error(fmt::format("cannot {} {}: {}", action, path.string(), reason));
@@ -30,13 +31,17 @@ constexpr std::string_view suffix = ".part";
   refuse("write", path, reason);
 }
 
-/// The file that a link names, or the path itself.
-fs::path without_link(const fs::path& path) {
+/// The file that a link names, there or not; or the path itself.
+fs::path without_link(fs::path path) {
+  constexpr int most_links = 40;  // in a row, as in Linux
   std::error_code error;
-  if (!fs::is_symlink(path, error)) return path;
-  const fs::path file = fs::weakly_canonical(path, error);
-  if (error) refuse_writing(path, error.message());
-  return file;
+  for (int links = 0; fs::is_symlink(path, error); ++links) {
+    const fs::path target = fs::read_symlink(path, error);
+    if (error) refuse_writing(path, error.message());
+    if (links == most_links) refuse_writing(path, "it is a link to a link to a link without end");
+    path = path.parent_path() / target;  // the target alone, if it begins at the root
+  }
+  return path;
 }
 
 void require_plain_or_new(const fs::path& path) {
@@ -65,6 +70,12 @@ void remove_if_abandoned(const fs::path& temporary) {
   if (file < 0) return;
   if (flock(file, LOCK_EX | LOCK_NB) == 0) unlink(temporary.c_str());
   close(file);
+}
+
+/// What was private stays private.
+void keep_mode_of(const fs::path& path, int file) {
+  struct stat before {};
+  if (stat(path.c_str(), &before) == 0) fchmod(file, before.st_mode & 07777);
 }
 
 fs::path folder_of(const fs::path& path) {
@@ -108,6 +119,7 @@ WholeFile::WholeFile(const fs::path& path) : path_(without_link(path)) {
   file_.reset(open_new_file(temporary));
   if (!file_) refuse_writing(path, std::strerror(errno));
   temporary_ = temporary;
+  keep_mode_of(path_, fileno(file_.get()));
 }
 
 WholeFile::WholeFile(const fs::path& path, const std::string& content) : WholeFile(path) {

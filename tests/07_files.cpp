@@ -803,7 +803,7 @@ TEST_CASE("texts that nothing can be learned from are refused") {
     return throws_saying([&] { read_text(path); }, path.string() + " " + part);
   };
   CHECK(read_text(folder.add("book.txt", "a\tb\r\nc\f é地")) == "a\tb\r\nc\f é地");
-  CHECK(refused("", "is empty: there is nothing to learn"));
+  CHECK(refused("", "is empty: there is not one symbol in it"));
   CHECK(refused(std::string("a\0b", 3), "has the control character U+0000 at byte 1"));
   CHECK(refused("text \x1B[31m", "has the control character U+001B at byte 5"));
   CHECK(

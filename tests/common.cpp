@@ -327,6 +327,28 @@ TEST_CASE("a file is written whole or not at all") {
   CHECK(folder.files() == 2);
 }
 
+TEST_CASE("a link leads to the file that is written whether it is there or not") {
+  const TemporaryFolder folder;
+  fs::create_symlink("second", folder.path() / "first");
+  fs::create_symlink(folder.path() / "file", folder.path() / "second");
+  WholeFile(folder.path() / "first", "content").put_in_place();
+  CHECK(content_of(folder.path() / "file") == "content");
+  CHECK(fs::is_symlink(folder.path() / "first"));
+  CHECK(fs::is_symlink(folder.path() / "second"));
+  fs::create_symlink("there", folder.path() / "here");
+  fs::create_symlink("here", folder.path() / "there");
+  CHECK(throws_saying([&] { WholeFile(folder.path() / "here", "x"); }, "without end"));
+}
+
+TEST_CASE("what only its owner may read stays so when it is written anew") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.add("private", "first");
+  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+  WholeFile(path, "second").put_in_place();
+  CHECK(content_of(path) == "second");
+  CHECK(fs::status(path).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
+}
+
 TEST_CASE("a file that is written part by part is not seen before it is whole") {
   const TemporaryFolder folder;
   const fs::path path = folder.add("weights", "before");
@@ -362,16 +384,17 @@ TEST_CASE("on a full disk the file from before stays and nothing else does") {
 
 TEST_CASE("what a killed program has left half-written is removed and nothing else is") {
   const TemporaryFolder folder;
-  folder.add("weights.999999999.part", "left by a program that was killed");
-  for (const char* other : {"weights.part", "weights..part", "weights.1.part.svg", "other.1.part",
-                            "weights.1x.part", "my_weights.1.part"}) {
+  folder.add("weights.999999999.unfinished", "left by a program that was killed");
+  for (const char* other :
+       {"weights.unfinished", "weights..unfinished", "weights.1.unfinished.svg",
+        "other.1.unfinished", "weights.1x.unfinished", "my_weights.1.unfinished"}) {
     folder.add(other, "someone's");
   }
   const fs::path path = folder.path() / "weights";
   WholeFile first(path);
-  const fs::path half_written = folder.path() / fmt::format("weights.{}.part", getpid());
+  const fs::path half_written = folder.path() / fmt::format("weights.{}.unfinished", getpid());
   CHECK(fs::exists(half_written));
-  CHECK_FALSE(fs::exists(folder.path() / "weights.999999999.part"));
+  CHECK_FALSE(fs::exists(folder.path() / "weights.999999999.unfinished"));
   CHECK(throws_saying([&] { WholeFile second(path); }, "File exists"));  // the first lives on
   CHECK(fs::exists(half_written));
   first.put_in_place();

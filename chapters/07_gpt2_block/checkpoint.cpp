@@ -1,14 +1,9 @@
 #include "checkpoint.hpp"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cerrno>
-#include <cstring>
+#include <charconv>
 #include <map>
 #include <stdexcept>
 
@@ -19,6 +14,8 @@
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t most_left_over = 100'000'000;  // bytes
 
 /// One of GPT-2's tensors: what the file calls it, and the parts of ours that lie in it side by
 /// side.
@@ -112,9 +109,56 @@ bool is_optimizer(const std::string& name) {
                      [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
+/// Whether runs write files of that name.
+bool is_of_a_run(const std::string& name) {
+  constexpr std::array names = {"config.json", "characters.json", "model.safetensors", "losses.csv",
+                                "losses.svg"};
+  return is_optimizer(name) || std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Whether there is something of that name, if only a link that leads nowhere.
 bool is_there(const fs::path& path) {
   std::error_code error;
-  return fs::exists(path, error) || error;
+  const fs::file_status status = fs::symlink_status(path, error);
+  if (status.type() == fs::file_type::not_found) return false;
+  if (error) {
+    throw std::runtime_error(fmt::format("cannot look at {}: {}", path.string(), error.message()));
+  }
+  return true;
+}
+
+/// Whether a file is what a run that was killed before its first model left behind.
+bool is_left_over(const fs::path& path) {
+  if (fs::is_symlink(path)) return false;
+  const std::string name = path.filename().string();
+  try {
+    if (name == "config.json") {
+      return read_plain_file(path, most_left_over) == config_json(read_config(path).config);
+    }
+    if (name == "characters.json") {
+      return read_plain_file(path, most_left_over) == Vocabulary::load(path).to_json();
+    }
+    return is_optimizer(name) && SafetensorsFile(path).find("mean.token_embedding") != nullptr;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+/// @throws std::runtime_error when the file has blocks that the sizes do not know of
+void require_no_more_blocks(const SafetensorsFile& file, const std::string& name,
+                            const std::string& prefix, std::size_t layers) {
+  const std::string before = prefix + "h.";
+  for (const TensorInfo& tensor : file.tensors()) {
+    if (!tensor.name.starts_with(before)) continue;
+    std::size_t block = 0;
+    const char* digits = tensor.name.data() + before.size();
+    const auto [end, error] =
+        std::from_chars(digits, tensor.name.data() + tensor.name.size(), block);
+    if (error == std::errc() && end != digits && block >= layers) {
+      throw std::runtime_error(fmt::format("{} has {}, but the n_layer of config.json is {}", name,
+                                           tensor.name, layers));
+    }
+  }
 }
 
 /// A model that gives way where its numbers would not fit into memory.
@@ -131,20 +175,9 @@ void require_free(const fs::path& folder) {
         "{} has a model already: go on with it by --resume, or choose another folder with --out",
         folder.string()));
   }
-  const auto require_ours = [&](const char* name, const auto& read) {
-    if (!is_there(folder / name)) return;
-    try {
-      read(folder / name);
-    } catch (const std::exception&) {
-      throw std::runtime_error(
-          fmt::format("{} has a {} that is not a model's: choose another folder with --out",
-                      folder.string(), name));
-    }
-  };
-  require_ours("config.json", read_config);
-  require_ours("characters.json", Vocabulary::load);
-  for (const char* name : {"losses.csv", "losses.svg"}) {  // written after the model only
-    if (is_there(folder / name)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (is_of_a_run(name) && !is_left_over(entry.path())) {
       throw std::runtime_error(
           fmt::format("{} has a {}, but no model.safetensors: choose another folder with --out",
                       folder.string(), name));
@@ -153,11 +186,17 @@ void require_free(const fs::path& folder) {
 }
 
 void remove_abandoned_files(const fs::path& folder) {
-  remove_abandoned_files(folder, [](const std::string& name) {
-    constexpr std::array names = {"config.json", "characters.json", "model.safetensors",
-                                  "losses.csv", "losses.svg"};
-    return is_optimizer(name) || std::find(names.begin(), names.end(), name) != names.end();
-  });
+  remove_abandoned_files(folder, is_of_a_run);
+}
+
+std::string checksum(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return fmt::format("{:016x}", hash);
+}
+
+std::string checksum_beside(const Config& config, const Vocabulary& vocabulary) {
+  return checksum(config_json(config) + vocabulary.to_json());
 }
 
 LoadedModel load_model(const fs::path& folder) {
@@ -169,6 +208,8 @@ LoadedModel load_model(const fs::path& folder) {
   if (sizes.own_head) {
     model.head.resize({sizes.config.symbols, sizes.config.width});
   }
+  require_no_more_blocks(file, (folder / "model.safetensors").string(), prefix,
+                         sizes.config.layers);
   for (const StoredTensor& tensor : stored_tensors(model, prefix)) read_tensor(file, tensor);
   LoadedModel loaded{std::move(model), std::nullopt, file.metadata()};
   const fs::path characters = folder / "characters.json";
@@ -178,6 +219,13 @@ LoadedModel load_model(const fs::path& folder) {
       throw std::runtime_error(fmt::format("{} has {} symbols, but the model has {}",
                                            characters.string(), loaded.vocabulary->size(),
                                            sizes.config.symbols));
+    }
+    const auto saved_with = loaded.metadata.find(saved_with_key);
+    if (saved_with != loaded.metadata.end() &&
+        saved_with->second != checksum_beside(sizes.config, *loaded.vocabulary)) {
+      throw std::runtime_error(fmt::format(
+          "config.json or characters.json in {} is not the one that the model was saved with",
+          folder.string()));
     }
   }
   return loaded;
@@ -231,21 +279,4 @@ void remove_other_optimizers(const fs::path& folder, std::size_t step) {
       fs::remove(entry.path(), ignored);
     }
   }
-}
-
-FolderLock::FolderLock(const fs::path& folder)
-    : folder_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-  if (folder_ < 0) {
-    throw std::runtime_error(
-        fmt::format("cannot open the folder {}: {}", folder.string(), std::strerror(errno)));
-  }
-  if (::flock(folder_, LOCK_EX | LOCK_NB) != 0) {
-    ::close(folder_);
-    throw std::runtime_error(fmt::format(
-        "another program is training in {}; choose another folder with --out", folder.string()));
-  }
-}
-
-FolderLock::~FolderLock() {
-  ::close(folder_);
 }

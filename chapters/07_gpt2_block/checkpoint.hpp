@@ -24,10 +24,19 @@ struct LoadedModel {
   Metadata metadata;                     ///< of model.safetensors
 };
 
+/// FNV-1a: tells whether a text is still the same.
+std::string checksum(std::string_view text);
+
+/// Tells whether the files beside a model are still the same. A model's metadata have it under
+/// `saved_with_key`.
+std::string checksum_beside(const Config& config, const Vocabulary& vocabulary);
+constexpr const char* saved_with_key = "saved with";
+
 /// Reads a folder of this book or of others: with or without the prefix "transformer.", with the
 /// token embedding as head or with one of its own.
 /// @throws std::runtime_error, std::invalid_argument with the file and what is wrong with it, also
-/// when the memory would not suffice; the memory is not allocated then
+/// when the files do not belong together, or the memory would not suffice; the memory is not
+/// allocated then
 LoadedModel load_model(const std::filesystem::path& folder);
 
 /// Writes model.safetensors.
@@ -35,8 +44,8 @@ LoadedModel load_model(const std::filesystem::path& folder);
 /// number that is not finite
 void save_model(const std::filesystem::path& folder, GPT2& model, const Metadata& metadata);
 
-/// Refuses a folder that has a model already, or other files under the names of a model's. What a
-/// run that was killed before its first model has left is no hindrance.
+/// Refuses a folder that has a model already, or files of others under the names that a run writes.
+/// What a run that was killed before its first model has left is no hindrance.
 /// @throws std::runtime_error
 void require_free(const std::filesystem::path& folder);
 
@@ -57,17 +66,3 @@ Metadata load_optimizer(const std::filesystem::path& folder, std::size_t step, G
 /// Removes the optimizer files of all steps but this one.
 /// @throws std::filesystem::filesystem_error when the folder cannot be read
 void remove_other_optimizers(const std::filesystem::path& folder, std::size_t step);
-
-/// A folder that no other program trains in, until this ends: two would overwrite each other's
-/// model. Nothing is left behind, even when the program is killed.
-class FolderLock {
- public:
-  /// @throws std::runtime_error when another program has the folder, or there is no such folder
-  explicit FolderLock(const std::filesystem::path& folder);
-  ~FolderLock();
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
- private:
-  int folder_;
-};

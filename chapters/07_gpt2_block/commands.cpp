@@ -66,6 +66,7 @@ std::string text_for(int symbol, const LoadedModel& loaded) {
 struct SampleSettings {
   std::string folder = default_folder;
   std::string prompt = "\n";
+  bool has_prompt = false;  // one that was given
   std::size_t length = 500;
   std::uint64_t seed = 42;
   Sampling sampling;
@@ -73,14 +74,15 @@ struct SampleSettings {
 
 int sample(const SampleSettings& settings) {
   const LoadedModel loaded = load_model(settings.folder);
-  const std::string prompt = !loaded.vocabulary && settings.prompt == "\n" ? "0" : settings.prompt;
-  const bool fits = prompt != "\n" || !loaded.vocabulary || loaded.vocabulary->knows('\n');
+  const std::string prompt = !loaded.vocabulary && !settings.has_prompt ? "0" : settings.prompt;
+  const bool fits = settings.has_prompt || !loaded.vocabulary || loaded.vocabulary->knows('\n');
   std::vector<int> text = fits ? symbols_of(prompt, loaded, "the prompt") : std::vector<int>{0};
   const std::size_t T = std::min(loaded.model.config.context, text.size() + settings.length);
   require_memory(pass_bytes(loaded.model.config, 1, T),
                  fmt::format("reading {} symbols at once", T));
   Generator generator(settings.seed);
-  if (prompt != "\n") fmt::print("{}{}", prompt, loaded.vocabulary ? "" : " ");
+  if (settings.has_prompt || !loaded.vocabulary)
+    fmt::print("{}{}", prompt, loaded.vocabulary ? "" : " ");
   continue_text(loaded.model, std::move(text), settings.length, settings.sampling, generator,
                 [&](int symbol) {
                   fmt::print("{}", text_for(symbol, loaded));
@@ -101,16 +103,17 @@ int evaluate(const EvaluateSettings& settings) {
   const Config& config = loaded.model.config;
   require_memory(mean_loss_bytes(config, config.context, settings.threads),
                  fmt::format("evaluating on {} threads", settings.threads));
-  const Dataset data(symbols_of(text_of(settings.data), loaded, "the text"), config.context);
-  for (const auto& [name, part] : {std::pair{"loss on the first nine tenths", &data.train},
-                                   {"validation loss", &data.validation}}) {
+  const std::string name = settings.data.empty() ? "the book's text" : settings.data;
+  const Dataset data(symbols_of(text_of(settings.data), loaded, name), config.context);
+  for (const auto& [loss_name, part] : {std::pair{"loss on the first nine tenths", &data.train},
+                                        {"validation loss", &data.validation}}) {
     const double loss = mean_loss(loaded.model, *part, config.context, settings.threads);
     if (!std::isfinite(loss)) {
       throw std::runtime_error(
-          fmt::format("the {} of the model in {} is {}: its weights are of no use", name,
+          fmt::format("the {} of the model in {} is {}: its weights are of no use", loss_name,
                       settings.folder, std::abs(loss)));
     }
-    fmt::print("{} {:.4f}\n", name, loss);
+    fmt::print("{} {:.4f}\n", loss_name, loss);
   }
   return 0;
 }
@@ -168,7 +171,10 @@ int sample_command(int argc, char** argv) {
   line.add_count("--top-k", settings.sampling.top_k,
                  "Draw among the likeliest ones only; 0: among all", 0, most);
   line.add_seed(settings.seed);
-  return line.run(argc, argv, [&] { return sample(settings); });
+  return line.run(argc, argv, [&] {
+    settings.has_prompt = line.given("--prompt");
+    return sample(settings);
+  });
 }
 
 int evaluate_command(int argc, char** argv) {

@@ -123,22 +123,26 @@ std::string loss_table(const std::vector<LossPoint>& points) {
   return table;
 }
 
-std::vector<LossPoint> parse_loss_table(std::string_view table) {
+std::vector<LossPoint> parse_loss_table(std::string_view table, const std::string& name) {
   std::istringstream lines{std::string(table)};
   std::string text;
   if (!std::getline(lines, text) || text != headline) {
-    throw std::invalid_argument(fmt::format("A table of losses begins with {}", headline));
+    throw std::invalid_argument(fmt::format("{} does not begin with {}", name, headline));
   }
   std::vector<LossPoint> points;
   while (std::getline(lines, text)) {
     LossPoint point{};
     int end = 0;
-    if (std::sscanf(text.c_str(), "%zu,%lf,%lf%n", &point.step, &point.train, &point.validation,
+    const bool is_row = text.find_first_not_of("0123456789.,e+-") == text.npos && !text.empty() &&
+                        text[0] >= '0' && text[0] <= '9';
+    if (!is_row ||
+        std::sscanf(text.c_str(), "%zu,%lf,%lf%n", &point.step, &point.train, &point.validation,
                     &end) != 3 ||
         static_cast<std::size_t>(end) != text.size() || !is_loss(point.train) ||
         !is_loss(point.validation) || (!points.empty() && points.back().step >= point.step)) {
       throw std::invalid_argument(
-          fmt::format("line {} of the losses is \"{}\"", points.size() + 2, text.substr(0, 80)));
+          fmt::format("line {} of {} is \"{}\", which is no step with two losses",
+                      points.size() + 2, name, text.substr(0, 80)));
     }
     points.push_back(point);
   }

@@ -18,8 +18,9 @@ struct LossPoint {
 std::string loss_table(const std::vector<LossPoint>& points);
 
 /// Reads such a table.
+/// @param name  what the messages call it
 /// @throws std::invalid_argument with the line that is none of its lines
-std::vector<LossPoint> parse_loss_table(std::string_view table);
+std::vector<LossPoint> parse_loss_table(std::string_view table, const std::string& name);
 
 /// Draws both losses over the steps, as an SVG document that can be read on a light and on a dark
 /// page.

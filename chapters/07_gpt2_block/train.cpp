@@ -2,11 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "book_text.hpp"
@@ -15,19 +13,18 @@
 #include "common/text.hpp"
 #include "common/whole_file.hpp"
 #include "config_file.hpp"
-#include "json_text.hpp"
+#include "folder.hpp"
 #include "progress.hpp"
+#include "run_record.hpp"
 #include "sampling.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 constexpr std::size_t glance = 16384;       // symbols of validation text that are enough on the way
 constexpr std::size_t sample_length = 400;  // symbols
 constexpr std::size_t most_table_bytes = 100'000'000;
-constexpr std::size_t most_counted = 1'000'000'000;  // steps, or sequences in a step
 constexpr int interrupted_exit = 130;
 constexpr const char* as_typed = "./chapters/run 7 --";
 
@@ -35,7 +32,8 @@ constexpr const char* as_typed = "./chapters/run 7 --";
 
 volatile std::sig_atomic_t interrupted = 0;
 
-/// A second one ends the program at once: what is saved is whole at any moment.
+/// For Ctrl-C, and a terminal that is closed. A second one ends the program at once: what is saved
+/// is whole at any moment.
 extern "C" void note_interrupt(int signal) {
   interrupted = 1;
   std::signal(signal, SIG_DFL);
@@ -45,109 +43,40 @@ void watch_for_interrupts() {
   interrupted = 0;
   std::signal(SIGINT, note_interrupt);
   std::signal(SIGTERM, note_interrupt);
+  if (std::signal(SIGHUP, note_interrupt) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);  // by nohup
 }
 
-// --- what a run that goes on must know ---------------------------------------------------------
-
-std::string shortened(const std::string& text) {
-  return text.size() > 40 ? text.substr(0, 40) + "…" : text;
-}
-
-/// FNV-1a: tells whether a text is still the same.
-std::string checksum(const std::string& text) {
-  std::uint64_t hash = 14695981039346656037U;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
-  return fmt::format("{:016x}", hash);
-}
-
-Metadata metadata_of(const RunSettings& settings, std::size_t step, const std::string& text_sum) {
-  const fs::path data = settings.data.empty() ? fs::path() : fs::absolute(settings.data);
-  const Json json = {{"data", data.string()},   {"batch", settings.batch},
-                     {"steps", settings.steps}, {"learning_rate", settings.learning_rate},
-                     {"seed", settings.seed},   {"every", settings.every}};
-  return {{"format", "pt"},
-          {"step", std::to_string(step)},
-          {"training", json.dump(-1, ' ', false, Json::error_handler_t::replace)},
-          {"text", text_sum}};
-}
-
-bool is_same_text(const std::string& text, const Metadata& metadata) {
-  const auto sum = metadata.find("text");
-  return sum != metadata.end() && sum->second == checksum(text);
-}
-
-const Json& entry(const Json& json, const char* key, const std::string& name) {
-  if (json.is_object() && json.contains(key)) return json.at(key);
-  throw std::runtime_error(fmt::format("{} does not say with which {} it was trained", name, key));
-}
-
-void take_count(std::size_t& value, const Json& json, const char* key, const std::string& name) {
-  const Json& number = entry(json, key, name);
-  if (!number.is_number_unsigned() || number == 0 || number > most_counted) {
-    throw std::runtime_error(
-        fmt::format("{} was trained with {} {}, but a whole number from 1 to {} is needed", name,
-                    key, shortened(number.dump()), grouped(most_counted)));
-  }
-  value = number.get<std::size_t>();
-}
-
-/// The settings of the run that wrote the metadata; what was given anew stays as it is.
-void take_settings(RunSettings& settings, const Metadata& metadata, const Resumption& given,
-                   const std::string& name) {
-  const auto training = metadata.find("training");
-  if (training == metadata.end())
-    throw std::runtime_error(name + " does not say how it was trained");
-  const Json json = parse_json(training->second, name);
-  const Json& data = entry(json, "data", name);
-  const Json& rate = entry(json, "learning_rate", name);
-  const Json& seed = entry(json, "seed", name);
-  if (!data.is_string() || !rate.is_number() || !(rate >= 0.0 && rate <= 1e30) ||
-      !seed.is_number_unsigned()) {
-    throw std::runtime_error(
-        fmt::format("{} was trained with data {}, learning_rate {} and seed {}: one of them cannot "
-                    "be",
-                    name, shortened(data.dump()), shortened(rate.dump()), shortened(seed.dump())));
-  }
-  if (!given.data) settings.data = data.get<std::string>();
-  if (!given.steps) take_count(settings.steps, json, "steps", name);
-  if (!given.every) take_count(settings.every, json, "every", name);
-  take_count(settings.batch, json, "batch", name);
-  settings.learning_rate = rate.get<double>();
-  settings.seed = seed.get<std::uint64_t>();
-}
-
-std::size_t step_of(const Metadata& metadata, const std::string& name) {
-  const auto step = metadata.find("step");
-  std::size_t number = 0;
-  if (step != metadata.end()) {
-    const char* end = step->second.data() + step->second.size();
-    const auto [stop, error] = std::from_chars(step->second.data(), end, number);
-    if (error == std::errc() && stop == end && number <= most_counted) return number;
-  }
-  throw std::runtime_error(name + " does not say after which step it was saved");
+/// A reader of what the run prints, such as `tee`, may go away; the run goes on, and saves.
+void outlive_readers() {
+  std::signal(SIGPIPE, SIG_IGN);
 }
 
 // --- the run -----------------------------------------------------------------------------------
 
+std::string name_of(const fs::path& data) {
+  return data.empty() ? "the book's text" : data.string();
+}
+
 Dataset dataset_of(const std::string& text, const Vocabulary& vocabulary,
                    const RunSettings& settings) {
-  return {vocabulary.encode(text, "the text"), settings.config.context};
+  return {vocabulary.encode(text, name_of(settings.data)), settings.config.context};
 }
 
 /// A model in training, with its text and its folder.
 class Run {
  public:
-  Run(const RunSettings& settings, Vocabulary vocabulary, GPT2 model, const std::string& text)
+  /// @param lock  on the folder that the model is kept in; null: it is not kept
+  Run(const RunSettings& settings, Vocabulary vocabulary, GPT2 model, const std::string& text,
+      const FolderLock* lock)
       : settings_(settings),
         vocabulary_(std::move(vocabulary)),
+        lock_(lock),
         text_sum_(checksum(text)),
+        beside_sum_(checksum_beside(model.config, vocabulary_)),
         data_(dataset_of(text, vocabulary_, settings)),
         trainer_(std::move(model), trainer_settings()) {}
 
   Trainer& trainer() { return trainer_; }
-
-  /// The folder is of this run's making: it goes if nothing is saved.
-  void set_made_folder() { made_folder_ = true; }
 
   /// The losses of the run that this one goes on with.
   void set_points(std::vector<LossPoint> points) { points_ = std::move(points); }
@@ -155,6 +84,7 @@ class Run {
   int perform() {
     introduce();
     watch_for_interrupts();
+    if (!settings_.out.empty()) outlive_readers();
     saved_ = trainer_.steps;
     try {
       const bool finished = take_steps();
@@ -204,8 +134,8 @@ class Run {
         require_finite(points_.back());
         sum = 0;
         count = 0;
-        progress.point(points_.back());
         save();
+        progress.point(points_.back());
       }
       if (interrupted != 0 && !last) {
         say_how_to_go_on();
@@ -232,7 +162,8 @@ class Run {
 
   void save() {
     if (settings_.out.empty()) return;
-    const Metadata metadata = metadata_of(settings_, trainer_.steps, text_sum_);
+    lock_->require_in_place();
+    const Metadata metadata = metadata_of(settings_, trainer_.steps, text_sum_, beside_sum_);
     if (saved_ == 0) {  // what a model needs beside it
       write_config(settings_.out / "config.json", settings_.config);
       vocabulary_.save(settings_.out / "characters.json");
@@ -247,8 +178,6 @@ class Run {
 
   [[noreturn]] void give_up(const std::string& reason) const {
     if (settings_.out.empty()) throw std::runtime_error(reason);
-    std::error_code ignored;
-    if (made_folder_) fs::remove(settings_.out, ignored);  // unless there is something in it
     throw std::runtime_error(
         fmt::format("{}{} {}", reason, reason.ends_with('.') ? "" : ".", what_is_saved()));
   }
@@ -285,7 +214,7 @@ class Run {
           "The model is in {}. To let it write, and to train on:\n"
           "  {} sample --model {}\n  {} train --resume --out {} --steps {}\n",
           settings_.out.string(), as_typed, for_shell(settings_.out.string()), as_typed,
-          for_shell(settings_.out.string()), 2 * settings_.steps);
+          for_shell(settings_.out.string()), std::min(2 * settings_.steps, most_counted));
     }
     const double loss = points_.empty() || points_.back().step != trainer_.steps
                             ? validation_loss(true)
@@ -296,12 +225,13 @@ class Run {
 
   RunSettings settings_;
   Vocabulary vocabulary_;
+  const FolderLock* lock_;
   std::string text_sum_;
+  std::string beside_sum_;
   Dataset data_;
   Trainer trainer_;
   std::vector<LossPoint> points_;
   std::size_t saved_ = 0;
-  bool made_folder_ = false;
 };
 
 void require_room(const RunSettings& settings) {
@@ -315,21 +245,15 @@ void require_room(const RunSettings& settings) {
                              config.layers, config.width, config.context, settings.batch));
 }
 
-/// @return whether it was not there before
-bool make_folder(const fs::path& folder) {
-  std::error_code error;
-  const bool made = fs::create_directories(folder, error);
-  if (error) {
-    throw std::runtime_error(
-        fmt::format("cannot make the folder {}: {}", folder.string(), error.message()));
-  }
-  return made;
-}
-
 /// The text that a run was trained on, or the one that is named anew.
 std::string text_to_go_on_with(const RunSettings& settings, const Metadata& metadata,
                                const Resumption& given, const std::string& name) {
   if (given.data) return text_of(settings.data);
+  if (!settings.data.empty() && fs::is_other(settings.data)) {  // a pipe has been read
+    throw std::runtime_error(
+        fmt::format("{} is not a plain file; {} was trained on it: name a text with --data",
+                    settings.data.string(), name));
+  }
   std::string text;
   try {
     text = text_of(settings.data);
@@ -351,8 +275,9 @@ std::string text_to_go_on_with(const RunSettings& settings, const Metadata& meta
 std::vector<LossPoint> points_until(const fs::path& folder, std::size_t step) {
   std::error_code error;
   if (!fs::exists(folder / "losses.csv", error) && !error) return {};
+  const fs::path path = folder / "losses.csv";
   std::vector<LossPoint> points =
-      parse_loss_table(read_plain_file(folder / "losses.csv", most_table_bytes));
+      parse_loss_table(read_plain_file(path, most_table_bytes), path.string());
   std::erase_if(points, [&](const LossPoint& point) { return point.step > step; });
   return points;
 }
@@ -375,23 +300,23 @@ std::string text_of(const fs::path& data) {
 int train(const RunSettings& given) {
   RunSettings settings = given;
   const std::string text = text_of(settings.data);
-  Vocabulary vocabulary(text, settings.data.empty() ? "the book's text" : settings.data.string());
+  Vocabulary vocabulary(text, name_of(settings.data));
   settings.config.symbols = vocabulary.size();
   require_valid(settings.config);
   require_room(settings);
   dataset_of(text, vocabulary, settings);  // refuses a text that is too short
+  std::optional<MadeFolders> folders;
   std::optional<FolderLock> lock;
-  bool made_folder = false;
   if (!settings.out.empty()) {
-    made_folder = make_folder(settings.out);
+    folders.emplace(settings.out);
     lock.emplace(settings.out);
-    remove_abandoned_files(settings.out);
     require_free(settings.out);
+    remove_abandoned_files(settings.out);
   }
   Generator generator(settings.seed);
-  Run run(settings, std::move(vocabulary), GPT2(settings.config, generator), text);
-  if (made_folder) run.set_made_folder();
-  return run.perform();
+  GPT2 model(settings.config, generator);
+  return Run(settings, std::move(vocabulary), std::move(model), text, lock ? &*lock : nullptr)
+      .perform();
 }
 
 int resume(const RunSettings& given, const Resumption& changes) {
@@ -408,8 +333,17 @@ int resume(const RunSettings& given, const Resumption& changes) {
   require_room(settings);
   const std::size_t step = step_of(loaded.metadata, name);
   const std::string text = text_to_go_on_with(settings, loaded.metadata, changes, name);
-  Run run(settings, *loaded.vocabulary, std::move(loaded.model), text);
-  load_optimizer(settings.out, step, run.trainer().mean, run.trainer().square);
+  if (changes.steps && settings.steps < step) {
+    throw std::runtime_error(
+        fmt::format("{} has been trained for {} steps, more than the {} of --steps", name, step,
+                    settings.steps));
+  }
+  Run run(settings, *loaded.vocabulary, std::move(loaded.model), text, &lock);
+  if (load_optimizer(settings.out, step, run.trainer().mean, run.trainer().square) !=
+      loaded.metadata) {
+    throw std::runtime_error(fmt::format(
+        "the optimizer of step {} in {} is not of the run that the model is of", step, name));
+  }
   remove_other_optimizers(settings.out, step);  // of a run that was killed before it could
   run.trainer().steps = step;
   run.set_points(points_until(settings.out, step));

@@ -15,10 +15,11 @@ constexpr std::size_t most_text = 1'000'000'000;  // bytes; the numbers take fou
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 constexpr std::size_t most_characters = 20'000'000;  // bytes: all of Unicode, each as "\u0041",
 
-/// Calls `visit(character, bytes)` for each character of a text.
+/// Calls `visit(character, bytes)` for each character of a text, but for a U+FEFF before it.
 template <class Visit>
 void for_each_character(std::string_view text, const std::string& name, Visit visit) {
-  for (std::size_t at = 0; at < text.size();) {
+  for (std::size_t at = text.starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
+       at < text.size();) {
     const Character c = character_at(text, at, name);
     visit(c, text.substr(at, c.length));
     at += c.length;
@@ -118,9 +119,10 @@ void Vocabulary::require_choice(const std::string& name) const {
 std::string read_text(const std::filesystem::path& path) {
   std::string text = read_whole_file(path, most_text);
   const std::string name = path.string();
+  if (text.empty() || text == byte_order_mark) {
+    throw std::invalid_argument(name + " is empty: there is not one symbol in it");
+  }
   for_each_character(text, name,
                      [&](const Character& c, std::string_view) { require_text(c, name); });
-  if (text.starts_with(byte_order_mark)) text.erase(0, byte_order_mark.size());
-  if (text.empty()) throw std::invalid_argument(name + " is empty: there is nothing to learn");
   return text;
 }

@@ -11,7 +11,8 @@
 #include <vector>
 
 /// The symbols that a model tells apart: one for each character (Unicode code point) of the text it
-/// was trained on. A symbol's number is its place.
+/// was trained on. A symbol's number is its place. The mark U+FEFF, which some editors put before a
+/// text, is none of its characters.
 ///
 /// In a model's folder they are characters.json, an array of strings with one character each.
 class Vocabulary {
@@ -59,7 +60,7 @@ class Vocabulary {
   std::unordered_map<std::int32_t, int> numbers_;  // by code point
 };
 
-/// A text to learn from, without the mark U+FEFF that some editors put before it.
+/// A text to learn from.
 /// @throws std::runtime_error when there is no such file, or it cannot be read;
 /// std::invalid_argument when it is empty, is not UTF-8 (with the offset), or has control
 /// characters, as binary files do
