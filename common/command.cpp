@@ -56,10 +56,10 @@ std::string standard_input() {
   return content;
 }
 
-/// Whether standard output is a pipe that nobody reads any more.
+/// Whether standard output is a pipe or a connection that nobody reads any more.
 bool reader_has_gone() {
   pollfd output{STDOUT_FILENO, 0, 0};
-  return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+  return poll(&output, 1, 0) == 1 && (output.revents & (POLLERR | POLLHUP)) != 0;
 }
 
 /// A reader that has gone away, such as `head`, has seen what it wanted to see.
@@ -70,7 +70,7 @@ void print_all(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
   const int reason = errno;
-  if (std::ferror(stdout) == 0 || reader_has_gone()) return;
+  if (std::ferror(stdout) == 0 || reason == EPIPE || reader_has_gone()) return;
   throw std::runtime_error(fmt::format("cannot write to standard output: {}",
                                        reason == 0 ? "some of it is lost" : std::strerror(reason)));
 }

@@ -72,20 +72,22 @@ void remove_if_abandoned(const fs::path& temporary) {
   close(file);
 }
 
-/// What was private stays private.
-void keep_mode_of(const fs::path& path, int file) {
-  struct stat before {};
-  if (stat(path.c_str(), &before) == 0) fchmod(file, before.st_mode & 07777);
-}
-
 fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
 
-/// A new file with the lock that tells others that it is being written; null: see errno.
-std::FILE* open_new_file(const fs::path& path) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+/// A new file with the lock that tells others that it is being written; null: see errno. It gets
+/// the owner and the mode of the file whose place it is to take, as far as the system lets it.
+std::FILE* open_new_file(const fs::path& path, const fs::path& before) {
+  struct stat old {};
+  const bool replaces = stat(before.c_str(), &old) == 0;
+  const mode_t mode = replaces ? 0600 : 0666;  // at first nobody else may look
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (file < 0) return nullptr;
+  if (replaces) {
+    [[maybe_unused]] const int owner = fchown(file, old.st_uid, old.st_gid);
+    fchmod(file, old.st_mode & 07777);
+  }
   flock(file, LOCK_EX | LOCK_NB);  // where there are no locks, nothing is removed either
   return fdopen(file, "wb");
 }
@@ -116,10 +118,9 @@ WholeFile::WholeFile(const fs::path& path) : path_(without_link(path)) {
   remove_abandoned_files(
       folder_of(path_), [&](const std::string& name) { return name == path_.filename().string(); });
   const fs::path temporary = path_.string() + fmt::format(".{}{}", getpid(), suffix);
-  file_.reset(open_new_file(temporary));
+  file_.reset(open_new_file(temporary, path_));
   if (!file_) refuse_writing(path, std::strerror(errno));
   temporary_ = temporary;
-  keep_mode_of(path_, fileno(file_.get()));
 }
 
 WholeFile::WholeFile(const fs::path& path, const std::string& content) : WholeFile(path) {

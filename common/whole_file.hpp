@@ -18,7 +18,7 @@ class WholeFile {
  public:
   /// Opens an empty file under the temporary name, and removes those that killed programs have left
   /// for the same path. A link is followed to the file that it names; what is no plain file is
-  /// refused. Who may read and write a file that stood there may do so with the new one.
+  /// refused. A file that stood there hands on its owner and its mode, if the system lets it.
   explicit WholeFile(const std::filesystem::path& path);
 
   /// The same, and writes and flushes the content.

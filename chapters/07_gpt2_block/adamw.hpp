@@ -22,8 +22,8 @@ struct AdamW {
   /// @param mean      running mean of the gradient, changed
   /// @param square    running mean of its square, changed
   /// @param gradient  already clipped
-  /// @param step      1 for the first step: the means begin at 0, and are too small by the factor 1
-  /// - βᵗ
+  /// @param step      1 for the first step: the means begin at 0, and are 1 - βᵗ of what they would
+  ///                  be of a constant gradient
   /// @param decays    whether the weights are a matrix; gains and biases keep their size
   void update(Row weights, Row mean, Row square, ConstRow gradient, std::size_t step,
               double learning_rate, bool decays) const {

@@ -109,6 +109,10 @@ bool is_optimizer(const std::string& name) {
                      [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
+std::string file_name(const fs::directory_entry& entry) {
+  return entry.path().filename().string();
+}
+
 /// Whether runs write files of that name.
 bool is_of_a_run(const std::string& name) {
   constexpr std::array names = {"config.json", "characters.json", "model.safetensors", "losses.csv",
@@ -175,12 +179,25 @@ void require_free(const fs::path& folder) {
         "{} has a model already: go on with it by --resume, or choose another folder with --out",
         folder.string()));
   }
+  bool has_other_files = false;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (is_of_a_run(name) && !is_left_over(entry.path())) {
+    has_other_files = has_other_files || !is_of_a_run(file_name(entry));
+  }
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (is_of_a_run(file_name(entry)) && (has_other_files || !is_left_over(entry.path()))) {
       throw std::runtime_error(
           fmt::format("{} has a {}, but no model.safetensors: choose another folder with --out",
-                      folder.string(), name));
+                      folder.string(), file_name(entry)));
+    }
+  }
+}
+
+void remove_left_overs(const fs::path& folder) {
+  std::error_code ignored;
+  if (is_there(folder / "model.safetensors")) return;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    if (is_of_a_run(file_name(entry)) && is_left_over(entry.path())) {
+      fs::remove(entry.path(), ignored);
     }
   }
 }
@@ -272,9 +289,9 @@ Metadata load_optimizer(const fs::path& folder, std::size_t step, GPT2& mean, GP
 
 void remove_other_optimizers(const fs::path& folder, std::size_t step) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const fs::path name = entry.path().filename();
+    const std::string name = file_name(entry);
     std::error_code ignored;
-    if (is_optimizer(name.string()) && name != optimizer_path(folder, step).filename() &&
+    if (is_optimizer(name) && name != optimizer_path(folder, step).filename() &&
         entry.is_regular_file(ignored)) {
       fs::remove(entry.path(), ignored);
     }

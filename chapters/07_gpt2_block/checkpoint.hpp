@@ -49,6 +49,9 @@ void save_model(const std::filesystem::path& folder, GPT2& model, const Metadata
 /// @throws std::runtime_error
 void require_free(const std::filesystem::path& folder);
 
+/// Removes what a run has written that could not save its first model.
+void remove_left_overs(const std::filesystem::path& folder);
+
 /// Removes what killed programs have left of a model's files before they were whole.
 void remove_abandoned_files(const std::filesystem::path& folder);
 

@@ -78,8 +78,9 @@ int sample(const SampleSettings& settings) {
   const bool fits = settings.has_prompt || !loaded.vocabulary || loaded.vocabulary->knows('\n');
   std::vector<int> text = fits ? symbols_of(prompt, loaded, "the prompt") : std::vector<int>{0};
   const std::size_t T = std::min(loaded.model.config.context, text.size() + settings.length);
-  require_memory(pass_bytes(loaded.model.config, 1, T),
-                 fmt::format("reading {} symbols at once", T));
+  Config drops_nothing = loaded.model.config;
+  drops_nothing.dropout = 0;
+  require_memory(pass_bytes(drops_nothing, 1, T), fmt::format("reading {} symbols at once", T));
   Generator generator(settings.seed);
   if (settings.has_prompt || !loaded.vocabulary)
     fmt::print("{}{}", prompt, loaded.vocabulary ? "" : " ");
@@ -101,10 +102,10 @@ struct EvaluateSettings {
 int evaluate(const EvaluateSettings& settings) {
   const LoadedModel loaded = load_model(settings.folder);
   const Config& config = loaded.model.config;
-  require_memory(mean_loss_bytes(config, config.context, settings.threads),
-                 fmt::format("evaluating on {} threads", settings.threads));
   const std::string name = settings.data.empty() ? "the book's text" : settings.data;
   const Dataset data(symbols_of(text_of(settings.data), loaded, name), config.context);
+  require_memory(mean_loss_bytes(config, data.train.size(), config.context, settings.threads),
+                 fmt::format("evaluating on {} threads", settings.threads));
   for (const auto& [loss_name, part] : {std::pair{"loss on the first nine tenths", &data.train},
                                         {"validation loss", &data.validation}}) {
     const double loss = mean_loss(loaded.model, *part, config.context, settings.threads);

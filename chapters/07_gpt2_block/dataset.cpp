@@ -61,8 +61,12 @@ Batch Dataset::draw(std::size_t B, std::size_t T, std::uint64_t seed, std::size_
   return batch;
 }
 
-double mean_loss_bytes(const Config& config, std::size_t T, std::size_t threads) {
-  return static_cast<double>(threads) * pass_bytes(config, sequences_at_once, T);
+double mean_loss_bytes(const Config& config, std::size_t symbols, std::size_t T,
+                       std::size_t threads) {
+  Config judged = config;
+  judged.dropout = 0;
+  const std::size_t pieces = std::max<std::size_t>(1, symbols / (sequences_at_once * T));
+  return static_cast<double>(std::min(pieces, threads)) * pass_bytes(judged, sequences_at_once, T);
 }
 
 double mean_loss(const GPT2& model, Tokens text, std::size_t T, std::size_t threads) {

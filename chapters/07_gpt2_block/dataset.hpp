@@ -41,8 +41,9 @@ struct Dataset {
 double mean_loss(const GPT2& model, Tokens text, std::size_t T, std::size_t threads);
 //! [mean_loss]
 
-/// The memory of `mean_loss`, in bytes.
-double mean_loss_bytes(const Config& config, std::size_t T, std::size_t threads);
+/// The memory of `mean_loss` over so many symbols, in bytes.
+double mean_loss_bytes(const Config& config, std::size_t symbols, std::size_t T,
+                       std::size_t threads);
 
 /// Well-spread seeds for the parts of a run: its steps, and what happens in them.
 std::uint64_t mixed_seed(std::uint64_t seed, std::uint64_t step, std::uint64_t part);

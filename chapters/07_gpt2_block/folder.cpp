@@ -14,38 +14,50 @@ namespace {
 
 namespace fs = std::filesystem;
 
-ino_t number_of(const fs::path& folder) {
+/// Which folder has a name now: it keeps its number when it is moved.
+FolderNumber number_of(const fs::path& folder) {
   struct stat info {};
-  return ::stat(folder.c_str(), &info) == 0 ? info.st_ino : 0;
+  if (::stat(folder.c_str(), &info) != 0) return {};
+  return {info.st_dev, info.st_ino};
 }
 
 }  // namespace
 
 MadeFolders::MadeFolders(const fs::path& folder) {
   std::error_code error;
-  std::vector<fs::path> missing;
+  std::vector<fs::path> missing;  // the innermost first
   for (fs::path path = folder; !path.empty() && !fs::exists(path, error);) {
     missing.push_back(path);
     path = path.parent_path();
   }
-  fs::create_directories(folder, error);
-  for (const fs::path& path : missing) made_.emplace_back(path, number_of(path));
-  if (!error) return;
+  for (; !missing.empty(); missing.pop_back()) {
+    // Another program may have made it meanwhile; then it is not ours to remove.
+    const bool made = fs::create_directory(missing.back(), error);
+    if (error) break;
+    if (made) made_.emplace_back(missing.back(), number_of(missing.back()));
+  }
+  if (fs::is_directory(folder)) return;
+  removes_ = true;
   remove_empty();
   std::error_code ignored;
   const bool leads_nowhere = fs::is_symlink(folder, ignored) && !fs::exists(folder, ignored);
-  throw std::runtime_error(
-      fmt::format("cannot make the folder {}: {}", folder.string(),
-                  leads_nowhere ? "it is a link that leads nowhere" : error.message()));
+  const std::string reason = error ? error.message() : "it is a file";
+  throw std::runtime_error(fmt::format("cannot make the folder {}: {}", folder.string(),
+                                       leads_nowhere ? "it is a link that leads nowhere" : reason));
 }
 
 MadeFolders::~MadeFolders() {
   remove_empty();
 }
 
+void MadeFolders::remove_if_empty() {
+  removes_ = true;
+}
+
 void MadeFolders::remove_empty() const {
-  for (const auto& [folder, number] : made_) {
-    if (number != 0 && number_of(folder) == number) ::rmdir(folder.c_str());
+  if (!removes_) return;
+  for (auto made = made_.rbegin(); made != made_.rend(); ++made) {
+    if (number_of(made->first) == made->second) ::rmdir(made->first.c_str());
   }
 }
 
@@ -56,7 +68,12 @@ FolderLock::FolderLock(const fs::path& folder)
         fmt::format("cannot open the folder {}: {}", folder.string(), std::strerror(errno)));
   }
   if (::flock(folder_, LOCK_EX | LOCK_NB) != 0) {
+    const int reason = errno;
     ::close(folder_);
+    if (reason != EWOULDBLOCK) {
+      throw std::runtime_error(
+          fmt::format("cannot lock the folder {}: {}", folder.string(), std::strerror(reason)));
+    }
     throw std::runtime_error(fmt::format(
         "another program is training in {}; choose another folder with --out", folder.string()));
   }
@@ -68,9 +85,8 @@ FolderLock::~FolderLock() {
 
 void FolderLock::require_in_place() const {
   struct stat locked {};
-  struct stat named {};
-  if (::fstat(folder_, &locked) == 0 && ::stat(path_.c_str(), &named) == 0 &&
-      locked.st_dev == named.st_dev && locked.st_ino == named.st_ino) {
+  if (::fstat(folder_, &locked) == 0 &&
+      number_of(path_) == FolderNumber(locked.st_dev, locked.st_ino)) {
     return;
   }
   throw std::runtime_error(

@@ -8,22 +8,30 @@
 #include <utility>
 #include <vector>
 
-/// Folders that are made for a model, and removed again if nothing comes to lie in them.
+/// The device and the number on it of a folder; of none: zeros.
+using FolderNumber = std::pair<dev_t, ino_t>;
+
+/// Folders that are made for a model.
 class MadeFolders {
  public:
   /// Makes the folder and those around it, unless they are there.
-  /// @throws std::runtime_error when that is not possible
+  /// @throws std::runtime_error when that is not possible; then none is left
   explicit MadeFolders(const std::filesystem::path& folder);
 
-  /// A folder that has something in it stays, and one that has taken the place of another.
+  /// If `remove_if_empty` was called, removes what it has made and nothing has come to lie in. A
+  /// folder that has taken the place of another stays.
   ~MadeFolders();
   MadeFolders(const MadeFolders&) = delete;
   MadeFolders& operator=(const MadeFolders&) = delete;
 
+  /// For who has the lock: before that, the folder may be in use already.
+  void remove_if_empty();
+
  private:
   void remove_empty() const;
 
-  std::vector<std::pair<std::filesystem::path, ino_t>> made_;  // the innermost first
+  std::vector<std::pair<std::filesystem::path, FolderNumber>> made_;  // the outermost first
+  bool removes_ = false;
 };
 
 /// A folder that no other program trains in, until this ends: two would overwrite each other's

@@ -34,11 +34,6 @@ text { font: 13px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; 
 </style>
 )";
 
-/// No loss is below 0; and what has diverged beyond this is not drawn.
-bool is_loss(double number) {
-  return number >= 0 && number < 1e30;
-}
-
 /// Where a step and a loss lie in the picture.
 struct Axes {
   double last_step = 1;
@@ -114,6 +109,10 @@ std::string line(const Axes& axes, const std::vector<LossPoint>& points, const s
 }
 
 }  // namespace
+
+bool is_loss(double number) {
+  return number >= 0 && number < 1e30;
+}
 
 std::string loss_table(const std::vector<LossPoint>& points) {
   std::string table = fmt::format("{}\n", headline);

@@ -14,6 +14,10 @@ struct LossPoint {
   double validation;  ///< on text that was not trained on
 };
 
+/// Whether a number can be the loss of a run that goes on: none is below 0, and what is above 1e30
+/// has diverged.
+bool is_loss(double number);
+
 /// "step,train,validation" and a line for each point.
 std::string loss_table(const std::vector<LossPoint>& points);
 

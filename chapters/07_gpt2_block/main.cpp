@@ -224,7 +224,7 @@ void show_adamw(Report& report) {
     const Vector gradient = {sizes[i]};
     table(i, 0) = sizes[i];
     for (std::size_t step = 1; step <= 3; ++step) {
-      AdamW{}.update(row(weight), row(mean), row(square), row(gradient), step, 0.01, true);
+      AdamW{}.update(row(weight), row(mean), row(square), row(gradient), step, 0.01, false);
       table(i, step) = weight(0);
     }
   }

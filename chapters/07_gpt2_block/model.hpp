@@ -35,13 +35,12 @@ struct ModelPass {
     for (std::size_t layer = 0; layer < config.layers; ++layer) {
       blocks.emplace_back(B, T, config.width, config.heads);
     }
-    if (config.dropout > 0) make_room_for_dropout();
   }
 
   /// The residual stream after the last block.
   const Matrix& stream() const { return blocks.empty() ? embedded : blocks.back().output; }
 
- private:
+  /// Makes now what the first forward with dropout would make.
   void make_room_for_dropout() {
     for (Matrix* m : {&kept, &factors}) m->resize(embedded.shape());
     for (BlockPass& block : blocks) {
@@ -56,7 +55,8 @@ struct ModelPass {
 };
 //! [model_pass]
 
-/// The memory of a `ModelPass` for B sequences of so many tokens, in bytes.
+/// The memory of a `ModelPass` for B sequences of so many tokens, in bytes. With dropout in the
+/// configuration it is that of a pass that drops.
 inline double pass_bytes(const Config& config, std::size_t B, std::size_t tokens) {
   const auto T = static_cast<double>(tokens);
   const auto n = static_cast<double>(B) * T;

@@ -32,18 +32,24 @@ constexpr const char* as_typed = "./chapters/run 7 --";
 
 volatile std::sig_atomic_t interrupted = 0;
 
-/// For Ctrl-C, and a terminal that is closed. A second one ends the program at once: what is saved
-/// is whole at any moment.
+/// For Ctrl-C, and for a terminal that is closed. A second Ctrl-C ends the program at once: what is
+/// saved is whole at any moment. A terminal that is closed says so twice.
 extern "C" void note_interrupt(int signal) {
   interrupted = 1;
-  std::signal(signal, SIG_DFL);
+  std::signal(signal, signal == SIGHUP ? SIG_IGN : SIG_DFL);
+}
+
+/// As behind `nohup`.
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 void watch_for_interrupts() {
   interrupted = 0;
   std::signal(SIGINT, note_interrupt);
   std::signal(SIGTERM, note_interrupt);
-  if (std::signal(SIGHUP, note_interrupt) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);  // by nohup
+  if (!is_ignored(SIGHUP)) std::signal(SIGHUP, note_interrupt);
 }
 
 /// A reader of what the run prints, such as `tee`, may go away; the run goes on, and saves.
@@ -129,8 +135,9 @@ class Run {
       progress.step(trainer_.steps, loss);
       const bool last = trainer_.steps == settings_.steps;
       if (trainer_.steps % settings_.every == 0 || last || interrupted != 0) {
-        points_.push_back(
-            {trainer_.steps, sum / static_cast<double>(count), validation_loss(last)});
+        const double judged = validation_loss(last);
+        if (last) whole_loss_ = judged;
+        points_.push_back({trainer_.steps, sum / static_cast<double>(count), judged});
         require_finite(points_.back());
         sum = 0;
         count = 0;
@@ -147,7 +154,7 @@ class Run {
 
   /// @throws std::runtime_error before anything is saved that is of no use
   static void require_finite(const LossPoint& point) {
-    if (std::isfinite(point.validation)) return;
+    if (is_loss(point.train) && is_loss(point.validation)) return;
     throw std::runtime_error(
         fmt::format("After step {} the validation loss is {}: training has diverged, and a smaller "
                     "learning rate may help.",
@@ -178,6 +185,7 @@ class Run {
 
   [[noreturn]] void give_up(const std::string& reason) const {
     if (settings_.out.empty()) throw std::runtime_error(reason);
+    if (saved_ == 0) remove_left_overs(settings_.out);
     throw std::runtime_error(
         fmt::format("{}{} {}", reason, reason.ends_with('.') ? "" : ".", what_is_saved()));
   }
@@ -216,9 +224,7 @@ class Run {
           settings_.out.string(), as_typed, for_shell(settings_.out.string()), as_typed,
           for_shell(settings_.out.string()), std::min(2 * settings_.steps, most_counted));
     }
-    const double loss = points_.empty() || points_.back().step != trainer_.steps
-                            ? validation_loss(true)
-                            : points_.back().validation;
+    const double loss = whole_loss_ ? *whole_loss_ : validation_loss(true);
     fmt::print("validation loss {:.4f}\n", loss);
     std::fflush(stdout);
   }
@@ -231,16 +237,20 @@ class Run {
   Dataset data_;
   Trainer trainer_;
   std::vector<LossPoint> points_;
+  std::optional<double> whole_loss_;  // over the whole validation text, at the last step
   std::size_t saved_ = 0;
 };
 
-void require_room(const RunSettings& settings) {
+/// @param symbols  at most as many has the text
+/// @param there    bytes of it that are taken already
+void require_room(const RunSettings& settings, std::size_t symbols, double there) {
   TrainingSettings trainer;
   trainer.batch = settings.batch;
   trainer.threads = settings.threads;
   const Config& config = settings.config;
   require_memory(trainer_bytes(config, config.context, trainer) +
-                     mean_loss_bytes(config, config.context, settings.threads),
+                     mean_loss_bytes(config, symbols / 10 + 1, config.context, settings.threads) -
+                     there,
                  fmt::format("training with {} layers, width {}, context {} and batch {}",
                              config.layers, config.width, config.context, settings.batch));
 }
@@ -249,7 +259,8 @@ void require_room(const RunSettings& settings) {
 std::string text_to_go_on_with(const RunSettings& settings, const Metadata& metadata,
                                const Resumption& given, const std::string& name) {
   if (given.data) return text_of(settings.data);
-  if (!settings.data.empty() && fs::is_other(settings.data)) {  // a pipe has been read
+  std::error_code ignored;
+  if (fs::is_other(settings.data, ignored)) {  // a pipe has been read
     throw std::runtime_error(
         fmt::format("{} is not a plain file; {} was trained on it: name a text with --data",
                     settings.data.string(), name));
@@ -303,15 +314,16 @@ int train(const RunSettings& given) {
   Vocabulary vocabulary(text, name_of(settings.data));
   settings.config.symbols = vocabulary.size();
   require_valid(settings.config);
-  require_room(settings);
+  require_room(settings, text.size(), 0);
   dataset_of(text, vocabulary, settings);  // refuses a text that is too short
+  std::optional<FolderLock> lock;  // ends after the folders: nobody else must use them until then
   std::optional<MadeFolders> folders;
-  std::optional<FolderLock> lock;
   if (!settings.out.empty()) {
     folders.emplace(settings.out);
     lock.emplace(settings.out);
-    require_free(settings.out);
+    folders->remove_if_empty();
     remove_abandoned_files(settings.out);
+    require_free(settings.out);
   }
   Generator generator(settings.seed);
   GPT2 model(settings.config, generator);
@@ -330,9 +342,9 @@ int resume(const RunSettings& given, const Resumption& changes) {
   }
   take_settings(settings, loaded.metadata, changes, name);
   settings.config = loaded.model.config;
-  require_room(settings);
   const std::size_t step = step_of(loaded.metadata, name);
   const std::string text = text_to_go_on_with(settings, loaded.metadata, changes, name);
+  require_room(settings, text.size(), model_bytes(settings.config));
   if (changes.steps && settings.steps < step) {
     throw std::runtime_error(
         fmt::format("{} has been trained for {} steps, more than the {} of --steps", name, step,

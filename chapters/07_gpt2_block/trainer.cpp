@@ -137,7 +137,8 @@ void Trainer::make_passes(std::size_t T) {
   std::vector<std::map<std::size_t, ModelPass>> passes(std::min(work.settings.threads, shards));
   for (std::map<std::size_t, ModelPass>& of_thread : passes) {
     for (const std::size_t count : shard_sizes(shards, work.settings.batch)) {
-      of_thread.try_emplace(count, model.config, count, T);
+      ModelPass& pass = of_thread.try_emplace(count, model.config, count, T).first->second;
+      if (model.config.dropout > 0) pass.make_room_for_dropout();
     }
   }
   work.passes = std::move(passes);
