@@ -726,9 +726,9 @@ TEST_CASE("the memory of training and of judging is known before it is asked for
   const std::size_t T = 40;
   Generator generator(436);
   GPT2 start(Config{7, T, 2, 3, 24}, generator);
-  for (const std::size_t B : {2, 5, 8}) {
+  for (const std::size_t B : std::vector<std::size_t>{2, 5, 8}) {
     start.config.dropout = B == 5 ? static_cast<Real>(0.1) : Real{0};
-    for (const std::size_t threads : {1, 3}) {
+    for (const std::size_t threads : std::vector<std::size_t>{1, 3}) {
       TrainingSettings settings = usual_settings(B);
       settings.threads = threads;
       const double foreseen = trainer_bytes(start.config, T, settings);
@@ -743,7 +743,7 @@ TEST_CASE("the memory of training and of judging is known before it is asked for
     }
   }
   const std::vector<int> text(8 * T + 1, 1);
-  for (const std::size_t threads : {1, 2}) {
+  for (const std::size_t threads : std::vector<std::size_t>{1, 2}) {
     const double foreseen = mean_loss_bytes(start.config, text.size(), T, threads);
     const std::size_t before = allocated_bytes();
     mean_loss(start, text, T, threads);
