@@ -825,10 +825,11 @@ TEST_CASE("the book's own text is the prose of its chapters in their order") {
   folder.add("01_one/README.md",
              "# One\n\n<!-- listing -->\n```cpp\nint x;\n```\n<!-- end -->\n\n**Bold** is `code`, "
              "0.5<!-- = a.b "
-             "-->, and so (*test: a\nname*, *test: another*).\nNot so\n(*test: a third*): on.\n\n| "
+             "-->, $x$ and $g_x$, and so (*test: a\nname*, *test: another*).\nNot so\n(*test: a "
+             "third*): on.\n\n| "
              "a | b |\n"
              "![A map](map.svg)\n$$\nx\n$$\n");
   CHECK(book_text(folder.path()) ==
-        "# One\n\nBold is code, 0.5, and so.\nNot so: on.\n\nThe end.\n");
+        "One\n\nBold is code, 0.5, x and , and so.\nNot so: on.\n\nThe end.\n");
   CHECK(throws_saying([&] { book_text(folder.path() / "02_two"); }, "name a text with --data"));
 }

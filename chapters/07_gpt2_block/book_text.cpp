@@ -40,7 +40,7 @@ class Prose {
     const bool markup = line.starts_with("<") || line.starts_with("|") || line.starts_with("![");
     const bool second_blank = line.empty() && text_.ends_with("\n\n");
     if (in_block_ || markup || second_blank) return;
-    text_ += line + "\n";
+    text_ += line.substr(std::min(line.size(), line.find_first_not_of("# "))) + "\n";
   }
 
   const std::string& text() const { return text_; }
@@ -60,6 +60,21 @@ std::string without(std::string text, const std::string& begin, const std::strin
   return text;
 }
 
+/// Formulas in a line: letters stay as they are, and what TeX has to set is taken out.
+std::string without_formulas(const std::string& text) {
+  std::string kept;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = std::min(text.size(), text.find('$', at));
+    const std::size_t end = std::min(text.size(), text.find('$', begin + 1));
+    kept.append(text, at, begin - at);
+    if (begin == text.size()) break;
+    const std::string formula = text.substr(begin + 1, end - begin - 1);
+    if (formula.find_first_of("\\_^{") == formula.npos) kept += formula;
+    at = end + 1;
+  }
+  return kept;
+}
+
 }  // namespace
 
 std::string book_text(const fs::path& chapters) {
@@ -70,6 +85,7 @@ std::string book_text(const fs::path& chapters) {
   }
   std::string text = without(prose.text(), "<!--", "-->");
   for (const char* begin : {" (*test:", "\n(*test:"}) text = without(text, begin, "*)");
+  text = without_formulas(text);
   std::erase_if(text, [](char c) { return c == '*' || c == '`'; });  // emphasis, and code
   return text;
 }

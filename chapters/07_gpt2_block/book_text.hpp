@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <string>
 
-/// The prose of all chapters in their order: their README.md without listings, outputs, formulas
-/// that stand alone, tables, pictures, comments and names of tests, and without the marks of
-/// emphasis and code.
+/// The prose of all chapters in their order: their README.md without listings, outputs, formulas,
+/// tables, pictures, comments and names of tests, and without the marks of headings, emphasis and
+/// code.
 /// @param chapters  the folder of the chapters
 /// @throws std::runtime_error when there is no chapter, or one cannot be read
 std::string book_text(const std::filesystem::path& chapters);
