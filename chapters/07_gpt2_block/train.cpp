@@ -284,9 +284,9 @@ std::string text_to_go_on_with(const RunSettings& settings, const Metadata& meta
 }
 
 std::vector<LossPoint> points_until(const fs::path& folder, std::size_t step) {
-  std::error_code error;
-  if (!fs::exists(folder / "losses.csv", error) && !error) return {};
   const fs::path path = folder / "losses.csv";
+  std::error_code error;
+  if (!fs::exists(path, error) && !error) return {};
   std::vector<LossPoint> points =
       parse_loss_table(read_plain_file(path, most_table_bytes), path.string());
   std::erase_if(points, [&](const LossPoint& point) { return point.step > step; });
