@@ -70,10 +70,10 @@ bool MatrixMatcher::match(const Matrix& got) const {
 
 std::string MatrixMatcher::explain(const Matrix& got) const {
   std::string text;
-  for (const Mistake& mistake : mistakes_) {
-    const Matrix result = mistake.result();
+  for (const WrongVersion& wrong : wrong_versions_) {
+    const Matrix result = wrong.result();
     if (same(got, result) && !same(result, expected_)) {
-      text = "\n  This looks like: " + mistake.name + ".";
+      text = "\n  This looks like: " + wrong.name + ".";
       break;
     }
   }

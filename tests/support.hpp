@@ -25,19 +25,19 @@ struct StringMaker<Matrix> {
 constexpr double tolerance = sizeof(Real) == 4 ? 1e-5 : 1e-9;
 
 /// Compares a matrix with the right one. On failure it says how many entries are wrong, shows the
-/// worst, and, when the matrix is one that a usual mistake gives, names the mistake.
+/// worst, and, when the matrix is one that a usual bug gives, names the bug.
 class MatrixMatcher : public MatcherBase<Matrix> {
  public:
   explicit MatrixMatcher(Matrix expected) : expected_(std::move(expected)) {}
 
-  /// Names a mistake by the matrix that it gives.
-  MatrixMatcher& unless(std::string mistake, Matrix wrong) {
-    return unless(std::move(mistake), [wrong = std::move(wrong)] { return wrong; });
+  /// Names a bug by the matrix that it gives.
+  MatrixMatcher& unless(std::string bug, Matrix wrong) {
+    return unless(std::move(bug), [wrong = std::move(wrong)] { return wrong; });
   }
 
   /// The same, for a matrix that takes time: it is computed when something is wrong.
-  MatrixMatcher& unless(std::string mistake, std::function<Matrix()> wrong) {
-    mistakes_.push_back({std::move(mistake), std::move(wrong)});
+  MatrixMatcher& unless(std::string bug, std::function<Matrix()> wrong) {
+    wrong_versions_.push_back({std::move(bug), std::move(wrong)});
     return *this;
   }
 
@@ -45,14 +45,14 @@ class MatrixMatcher : public MatcherBase<Matrix> {
   std::string describe() const override { return explanation_; }
 
  private:
-  struct Mistake {
+  struct WrongVersion {
     std::string name;
     std::function<Matrix()> result;
   };
   std::string explain(const Matrix& got) const;
 
   Matrix expected_;
-  std::vector<Mistake> mistakes_;
+  std::vector<WrongVersion> wrong_versions_;
   mutable std::string explanation_;
 };
 

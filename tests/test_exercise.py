@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests of tests/exercise: its parts, and sessions at a terminal as a reader has them.
 
-usage: python3 tests/test_exercise.py [TEST...]      for example: Session.test_a_hole_is_written
+usage: python3 tests/test_exercise.py [TEST...]      for example: Session.test_a_blank_is_written
 
 Most sessions are in a small stand-in for the book, whose chapters are a few lines and compile at once; `RealBook` drives
 the book itself, in a copy of it.
@@ -30,12 +30,12 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 sys.dont_write_bytecode = True
 
-from exercising import compiler, holes, processes, results, sanitizers, screen, verdict  # noqa: E402
+from exercising import compiler, blanks, processes, results, sanitizers, screen, verdict  # noqa: E402
 from exercising.book import Book  # noqa: E402
 from exercising.trouble import Rotten  # noqa: E402
 
 SHOWN = r"Ctrl-C\s+ends\s+it"  # the last words that watch shows of a verdict
-CALL = r'(?s)hole\("%s .*?\);'  # what a reader takes out of the copy
+CALL = r'(?s)blank\("%s .*?\);'  # what a reader takes out of the copy
 PATIENCE = 600  # seconds for what takes half a minute on a machine with nothing else to do
 
 # --- the stand-in ------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def write(path, text):
 def make_stand_in(folder):
     for name, text in FILES.items():
         write(folder / name, text)
-    for name in ("tests/exercise", "tests/hole.hpp", "common/setup"):
+    for name in ("tests/exercise", "tests/blank.hpp", "common/setup"):
         shutil.copy(ROOT / name, folder / name)
     shutil.copytree(ROOT / "tests/exercising", folder / "tests/exercising", ignore=shutil.ignore_patterns("__py*"))
 
@@ -286,7 +286,7 @@ class Session(unittest.TestCase):
         self.copy.write_text(text.replace(old, new, 1))
 
     def fill(self, number, lines):
-        """As a reader does: the call of hole() goes, the lines come."""
+        """As a reader does: the call of blank() goes, the lines come."""
         text, count = re.subn(CALL % number, lambda found: lines, self.copy.read_text(), count=1)
         self.assertEqual(count, 1)
         self.copy.write_text(text)
@@ -306,7 +306,7 @@ class Session(unittest.TestCase):
         self.assertRegex(rows[2], r"^1\.3  a pair +2 lines +-$")
         self.assertEqual(rows[-1], "0 of 6 passed")
 
-    def test_a_hole_is_written(self):
+    def test_a_blank_is_written(self):
         self.assertIn("1.1 the division, line 10: result, half of x", self.call("start", "1.1"))
         self.assertIn("1.1 the division is still empty", self.call("check", "--quick", expect=1))
         self.fill("1.1", "result = x * 2;")
@@ -322,9 +322,9 @@ class Session(unittest.TestCase):
     def fill_right(self):
         self.edit("result = x * 2;", "result = x / 2;")
 
-    def test_each_of_several_holes_gets_its_own_verdict(self):
+    def test_each_of_several_blanks_gets_its_own_verdict(self):
         self.call("start", "1")
-        self.assertEqual(self.copy.read_text().count("hole("), 3)
+        self.assertEqual(self.copy.read_text().count("blank("), 3)
         self.fill("1.2", "return 3 * x;")
         self.assertIn("✗ twice four is eight", self.call("check", "--quick", expect=1))
         self.edit("3 * x", "x + x")
@@ -366,7 +366,7 @@ class Session(unittest.TestCase):
         shown = self.call("reset")
         backup = self.book / re.search(r"kept in (\S+)", shown)[1] / "attention.hpp"
         self.assertIn("result = 17;", backup.read_text())
-        self.assertIn("hole(", self.copy.read_text())
+        self.assertIn("blank(", self.copy.read_text())
         self.assertRegex(backup.parent.name, r"^01_one_\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d$")
         self.call("reset")
         self.assertEqual(len(list(backup.parent.parent.iterdir())), 2)
@@ -376,7 +376,7 @@ class Session(unittest.TestCase):
         self.fill("1.1", "result = 17;")
         self.fill("1.2", "return 18;")
         self.call("reset", "1.1")
-        self.assertIn('hole("1.1', self.copy.read_text())
+        self.assertIn('blank("1.1', self.copy.read_text())
         self.assertIn("return 18;", self.copy.read_text())
         self.edit("//! [twice]", "// mine")
         self.assertIn("cannot be found in your copy", self.call("reset", "1.2", expect=2))
@@ -389,7 +389,7 @@ class Session(unittest.TestCase):
         self.assertIn("is right", self.call("check", "--quick"))
         self.assertIn("You are in chapter 02", self.call())
         self.call("start", "2.2")
-        self.assertEqual(mine.read_text().count("hole("), 1)
+        self.assertEqual(mine.read_text().count("blank("), 1)
 
     def test_a_part_of_the_chapter_is_built_with_the_copy(self):
         self.call("goto", "2")
@@ -482,7 +482,7 @@ class Session(unittest.TestCase):
         self.fill("1.1", "result = 17;")
         self.call("start", "1.2")
         self.assertIn("result = 17;", self.copy.read_text())
-        self.assertIn('hole("1.2 twice"', self.copy.read_text())
+        self.assertIn('blank("1.2 twice"', self.copy.read_text())
         self.edit("second(b)", "second(b + 0)")
         self.assertIn("goto 1 makes a fresh copy", self.call("start", "1.3", expect=2))
 
@@ -493,7 +493,7 @@ class Session(unittest.TestCase):
         self.assertIn("is gone", self.call("start", "1.1", expect=2))
         self.assertIn("reset 1", self.call("diff", expect=2))
         self.call("reset", "1")
-        self.assertIn("hole(", self.copy.read_text())
+        self.assertIn("blank(", self.copy.read_text())
         shutil.rmtree(self.mine / "01_one")
         self.assertIn("Nothing is started yet", self.call("check", expect=2))
         self.call("start", "1")
@@ -632,7 +632,7 @@ class Lists(unittest.TestCase):
     def read(self, text):
         path = shelf / "01_one.txt"
         write(path, text)
-        return holes.read_list(path)
+        return blanks.read_list(path)
 
     def test_a_list_that_cannot_be_read_names_its_line(self):
         good = "lines: [a]\nbelongs: b\nhint: 1\nhint: 2\nhint: 3\n"
@@ -647,50 +647,50 @@ class Lists(unittest.TestCase):
             with self.subTest(text), self.assertRaisesRegex(Rotten, message):
                 self.read(text)
 
-    def test_a_hole_whose_region_is_gone_is_rotten(self):
-        hole = self.read(EXERCISES)[0]
+    def test_a_blank_whose_region_is_gone_is_rotten(self):
+        blank = self.read(EXERCISES)[0]
         with self.assertRaisesRegex(Rotten, r"01_one/attention.hpp needs two lines //! \[division\]"):
-            holes.blanked(hole, "int x;\n")
+            blanks.blanked(blank, "int x;\n")
         with self.assertRaisesRegex(Rotten, "has no function twice in"):
-            holes.blanked(self.read(EXERCISES)[1], "//! [twice]\nint x;\n//! [twice]\n")
+            blanks.blanked(self.read(EXERCISES)[1], "//! [twice]\nint x;\n//! [twice]\n")
 
     def test_filling_undoes_blanking(self):
         text = textwrap.dedent(CHAPTER).lstrip("\n")
-        for hole in self.read(EXERCISES):
-            blank = holes.blanked(hole, text)
-            self.assertTrue(holes.is_empty(hole, blank))
-            self.assertFalse(holes.is_empty(hole, text))
-            self.assertEqual(holes.filled(hole, blank, text).replace(holes.INCLUDE + "\n", ""), text)
+        for blank in self.read(EXERCISES):
+            emptied = blanks.blanked(blank, text)
+            self.assertTrue(blanks.is_empty(blank, emptied))
+            self.assertFalse(blanks.is_empty(blank, text))
+            self.assertEqual(blanks.filled(blank, emptied, text).replace(blanks.INCLUDE + "\n", ""), text)
 
     def test_several_regions_can_be_blanked_again(self):
-        hole = self.read(EXERCISES.replace("lines: [division]", "lines: [one] [two]"))[0]
+        blank = self.read(EXERCISES.replace("lines: [division]", "lines: [one] [two]"))[0]
         text = "//! [one]\nint a;\n//! [one]\n//! [two]\nint b;\n//! [two]\nint c;\n"
-        blank = holes.blanked(hole, text)
-        self.assertNotIn("int a", blank)
-        self.assertNotIn("int b", blank)
-        written = re.sub(CALL % "1.1", "int d;", blank)
+        emptied = blanks.blanked(blank, text)
+        self.assertNotIn("int a", emptied)
+        self.assertNotIn("int b", emptied)
+        written = re.sub(CALL % "1.1", "int d;", emptied)
         self.assertIn("int d;", written)
-        self.assertEqual(holes.blanked(hole, written), blank)
+        self.assertEqual(blanks.blanked(blank, written), emptied)
 
-    def test_a_call_in_a_comment_is_no_hole(self):
-        hole = self.read(EXERCISES)[0]
-        self.assertFalse(holes.is_empty(hole, '  // hole("1.1 the division", "result");\n'))
+    def test_a_call_in_a_comment_is_no_blank(self):
+        blank = self.read(EXERCISES)[0]
+        self.assertFalse(blanks.is_empty(blank, '  // blank("1.1 the division", "result");\n'))
 
-    def test_the_lines_after_a_filled_hole_keep_their_numbers(self):
+    def test_the_lines_after_a_filled_blank_keep_their_numbers(self):
         text = textwrap.dedent(CHAPTER).lstrip("\n")
-        hole = self.read(EXERCISES)[1]
-        blank = holes.blanked(hole, text)
-        new = holes.filled(hole, blank, text, "/mine.hpp").splitlines()
+        blank = self.read(EXERCISES)[1]
+        emptied = blanks.blanked(blank, text)
+        new = blanks.filled(blank, emptied, text, "/mine.hpp").splitlines()
         number = next(number for number, line in enumerate(new) if line.startswith("#line"))
-        old = blank.splitlines()
+        old = emptied.splitlines()
         self.assertEqual(new[number + 1], old[int(new[number].split()[1]) - 1])
 
     def test_the_book_has_enough_exercises_of_the_right_size(self):
         sizes, numbers = [], []
         for chapter in Book(ROOT).chapters:
-            for hole in chapter.holes:
-                sizes.append(holes.size(hole, chapter.text(hole.file)))
-                numbers.append(hole.number)
+            for blank in chapter.blanks:
+                sizes.append(blanks.size(blank, chapter.text(blank.file)))
+                numbers.append(blank.number)
         self.assertTrue(4 <= sorted(sizes)[len(sizes) // 2] <= 6, sizes)
         self.assertLessEqual(max(sizes), 20)
         self.assertEqual(len(numbers), len(set(numbers)))
@@ -826,7 +826,7 @@ class RealBook(unittest.TestCase):
         self.assertIn("4 of 4 passed", self.say())
 
     def through_plain_cmake(self):
-        """The same with CMake and CTest alone, where a hole that is reached throws."""
+        """The same with CMake and CTest alone, where a blank that is reached throws."""
         def run(*words):
             return subprocess.run(words, cwd=self.book, capture_output=True, text=True)
 

@@ -4,8 +4,8 @@ Read the modules in this order:
 
 - trouble    what ends the command with a sentence
 - processes  running other programs: with a time limit, and so that they can be stopped
-- holes      what a reader writes again; how a copy is blanked and filled
-- book       the chapters, their files and their holes
+- blanks      what a reader writes again; how a copy is blanked and filled
+- book       the chapters, their files and their blanks
 - copies     the reader's folder: copies of the chapters, and backups
 - progress   what the reader has done, in a file in that folder
 - trees      building a chapter's tests, and running them
@@ -20,5 +20,5 @@ Read the modules in this order:
 - trying     the commands that try them: check, watch
 - showing    the commands that only show something: list, hint, solution, diff
 - command    the command line
-- workers    many tries side by side, for tests/try_mistakes and tests/try_exercises
+- workers    many tries side by side, for tests/try_mutants and tests/try_exercises
 """

@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Optional
 
-from exercising import holes
+from exercising import blanks
 from exercising.book import Chapter
 from exercising.desk import ME, Desk
-from exercising.holes import Hole
+from exercising.blanks import Blank
 from exercising.trouble import Rotten, Trouble
 
 
@@ -27,40 +27,40 @@ def start(desk: Desk, options: argparse.Namespace) -> int:
     return show_started(desk, chapter, new) if new else show_no_news(desk, chapter, chosen, options.word)
 
 
-def start_more(desk: Desk, chapter: Chapter, chosen: list[Hole]) -> list[Hole]:
+def start_more(desk: Desk, chapter: Chapter, chosen: list[Blank]) -> list[Blank]:
     """Blanks those that are not yet started in the copy that there is; lines of the reader's own are never lost."""
     desk.require_files(chapter)
     started = desk.judge.started(chapter)
-    new = [hole for hole in chosen if hole not in started]
-    for hole in new:
-        if lines_of(hole, desk.copies.text(chapter, hole.file)) != holes.book_lines(hole, chapter.text(hole.file)):
-            raise Trouble(f"Your copy of {chapter.name} no longer has the book's lines where {hole.name} is to be "
+    new = [blank for blank in chosen if blank not in started]
+    for blank in new:
+        if lines_of(blank, desk.copies.text(chapter, blank.file)) != blanks.book_lines(blank, chapter.text(blank.file)):
+            raise Trouble(f"Your copy of {chapter.name} no longer has the book's lines where {blank.name} is to be "
                           f"blanked out. {ME} goto {chapter.number} makes a fresh copy, and keeps yours.")
-    for hole in new:
-        desk.copies.blank(chapter, hole)
+    for blank in new:
+        desk.copies.blank(chapter, blank)
     return new
 
 
-def lines_of(hole: Hole, text: str) -> Optional[list[str]]:
+def lines_of(blank: Blank, text: str) -> Optional[list[str]]:
     try:
-        return holes.book_lines(hole, text)
+        return blanks.book_lines(blank, text)
     except Rotten:
         return None
 
 
-def show_no_news(desk: Desk, chapter: Chapter, chosen: list[Hole], word: str) -> int:
-    numbers = " ".join(hole.number for hole in chosen)
+def show_no_news(desk: Desk, chapter: Chapter, chosen: list[Blank], word: str) -> int:
+    numbers = " ".join(blank.number for blank in chosen)
     desk.say(f"{numbers}: already started, and left as it is. To begin again: {ME} reset {word}")
     desk.show_current(chapter)
     return 0
 
 
-def show_started(desk: Desk, chapter: Chapter, new: list[Hole]) -> int:
+def show_started(desk: Desk, chapter: Chapter, new: list[Blank]) -> int:
     """Builds once, so that the first save is answered quickly."""
-    for file in dict.fromkeys(hole.file for hole in new):
+    for file in dict.fromkeys(blank.file for blank in new):
         desk.say(f"Your copy: {desk.copy_name(chapter, file)}", "name")
-    for hole in new:
-        desk.say(f"{hole.name}, line {desk.copies.line(chapter, hole)}: {hole.belongs}", indent=2)
+    for blank in new:
+        desk.say(f"{blank.name}, line {desk.copies.line(chapter, blank)}: {blank.belongs}", indent=2)
     verdict = desk.quietly(lambda: desk.judge.judge(chapter, desk.screen.note))
     if verdict.kind == "broken":
         desk.screen.show(*verdict.lines)
@@ -77,23 +77,23 @@ def reset(desk: Desk, options: argparse.Namespace) -> int:
         report_backup(desk, desk.copies.back_up(chapter))
         desk.copies.blank(chapter, blank_again[0])
     else:
-        blank_again = desk.judge.started(chapter) or list(chapter.holes)
+        blank_again = desk.judge.started(chapter) or list(chapter.blanks)
         report_backup(desk, desk.copies.back_up(chapter))
         desk.copies.make(chapter, blank_again)
         desk.progress.remember_book(chapter)
     desk.progress.start(blank_again)
     desk.progress.enter(chapter)
-    for hole in blank_again:
-        desk.say(f"{hole.name} is empty again: {desk.place(chapter, hole)}", indent=2)
+    for blank in blank_again:
+        desk.say(f"{blank.name} is empty again: {desk.place(chapter, blank)}", indent=2)
     desk.next("watch")
     return 0
 
 
-def require_place(desk: Desk, chapter: Chapter, hole: Hole) -> None:
-    """Before anything is changed: can the hole's place be found in the copy?"""
+def require_place(desk: Desk, chapter: Chapter, blank: Blank) -> None:
+    """Before anything is changed: can the blank's place be found in the copy?"""
     desk.require_files(chapter)
-    if lines_of(hole, desk.copies.text(chapter, hole.file)) is None:
-        raise Trouble(f"The place of {hole.name} cannot be found in your copy any more: its lines //! [...] are "
+    if lines_of(blank, desk.copies.text(chapter, blank.file)) is None:
+        raise Trouble(f"The place of {blank.name} cannot be found in your copy any more: its lines //! [...] are "
                       f"changed. {ME} reset {chapter.number} makes a new copy of the chapter, and keeps yours.")
 
 

@@ -1,4 +1,4 @@
-"""The book on the disk: its chapters, their files, and the holes that there are in them."""
+"""The book on the disk: its chapters, their files, and the blanks that there are in them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from exercising import holes
-from exercising.holes import Hole
+from exercising import blanks
+from exercising.blanks import Blank
 from exercising.trouble import Rotten, Trouble
 
 WALK = "main.cpp"  # shows the chapter, and is not tested
@@ -16,7 +16,7 @@ WALK = "main.cpp"  # shows the chapter, and is not tested
 @dataclass(frozen=True)
 class Chapter:
     folder: Path
-    holes: tuple[Hole, ...]
+    blanks: tuple[Blank, ...]
 
     @property
     def name(self) -> str:
@@ -38,11 +38,11 @@ class Chapter:
     def text(self, file: str) -> str:
         return (self.folder / file).read_text(encoding="utf-8")
 
-    def hole(self, number: str) -> Hole:
-        for hole in self.holes:
-            if hole.number == number:
-                return hole
-        first, last = self.holes[0].number, self.holes[-1].number
+    def blank(self, number: str) -> Blank:
+        for blank in self.blanks:
+            if blank.number == number:
+                return blank
+        first, last = self.blanks[0].number, self.blanks[-1].number
         raise Trouble(f"There is no exercise {number}; those of chapter {self.number} are {first} to {last}.")
 
 
@@ -58,7 +58,7 @@ class Book:
         folder = self.root / "chapters" / path.stem
         if not folder.is_dir():
             raise Rotten(f"{path.name}: there is no chapter of this name")
-        return Chapter(folder, tuple(holes.read_list(path)))
+        return Chapter(folder, tuple(blanks.read_list(path)))
 
     def chapter(self, name: str) -> Chapter:
         return next(chapter for chapter in self.chapters if chapter.name == name)
@@ -67,14 +67,14 @@ class Book:
         later = self.chapters[self.chapters.index(chapter) + 1:]
         return later[0] if later else None
 
-    def named(self, word: str) -> tuple[Chapter, list[Hole]]:
-        """A chapter and its holes for 3, 03 and 03_scaling, or a chapter and one hole for 3.2."""
+    def named(self, word: str) -> tuple[Chapter, list[Blank]]:
+        """A chapter and its blanks for 3, 03 and 03_scaling, or a chapter and one blank for 3.2."""
         number = re.fullmatch(r"0?(\d+)\.0?(\d+)", word)
         last = word.rstrip("/").rpartition("/")[2]
         for chapter in self.chapters:
             if number and int(number[1]) == chapter.number:
-                return chapter, [chapter.hole(f"{chapter.number}.{int(number[2])}")]
+                return chapter, [chapter.blank(f"{chapter.number}.{int(number[2])}")]
             if last == chapter.name or (last.isdecimal() and int(last) == chapter.number):
-                return chapter, list(chapter.holes)
+                return chapter, list(chapter.blanks)
         names = " ".join(chapter.name for chapter in self.chapters)
         raise Trouble(f"There are no exercises for {word}; there are {names}.")

@@ -1,4 +1,4 @@
-"""The reader's folder: copies of the chapters with holes in them, and backups of earlier copies.
+"""The reader's folder: copies of the chapters with blanks in them, and backups of earlier copies.
 
 It is laid out as chapters/ is: exercises/03_scaling/attention.hpp. Git ignores it.
 """
@@ -12,9 +12,9 @@ import shutil
 from pathlib import Path
 from typing import Iterable
 
-from exercising import holes
+from exercising import blanks
 from exercising.book import Chapter
-from exercising.holes import Hole
+from exercising.blanks import Blank
 
 BACKUPS = "backups"
 
@@ -35,30 +35,30 @@ class Copies:
     def text(self, chapter: Chapter, file: str) -> str:
         return read(self.path(chapter, file))
 
-    def make(self, chapter: Chapter, blank: Iterable[Hole]) -> None:
-        """A new copy of the chapter, with these holes in it."""
+    def make(self, chapter: Chapter, emptied: Iterable[Blank]) -> None:
+        """A new copy of the chapter, with these blanks in it."""
         texts = {file: chapter.text(file) for file in chapter.files}
-        for hole in blank:
-            texts[hole.file] = holes.blanked(hole, texts[hole.file])
+        for blank in emptied:
+            texts[blank.file] = blanks.blanked(blank, texts[blank.file])
         for file, text in texts.items():
             write(self.path(chapter, file), text)
 
-    def blank(self, chapter: Chapter, hole: Hole) -> None:
-        """One more hole in the copy that there is. Throws Rotten when its place is not found."""
-        path = self.path(chapter, hole.file)
-        write(path, holes.blanked(hole, read(path)))
+    def blank(self, chapter: Chapter, blank: Blank) -> None:
+        """One more blank in the copy that there is. Throws Rotten when its place is not found."""
+        path = self.path(chapter, blank.file)
+        write(path, blanks.blanked(blank, read(path)))
 
-    def is_empty(self, chapter: Chapter, hole: Hole) -> bool:
-        path = self.path(chapter, hole.file)
-        return path.is_file() and holes.is_empty(hole, read(path))
+    def is_empty(self, chapter: Chapter, blank: Blank) -> bool:
+        path = self.path(chapter, blank.file)
+        return path.is_file() and blanks.is_empty(blank, read(path))
 
-    def line(self, chapter: Chapter, hole: Hole) -> int:
-        """Where the hole is in the copy: at its call, or else where the book's marker stands; 1 if both are gone."""
-        lines = self.text(chapter, hole.file).splitlines()
-        call = holes.call_span(hole, lines)
+    def line(self, chapter: Chapter, blank: Blank) -> int:
+        """Where the blank is in the copy: at its call, or else where the book's marker stands; 1 if both are gone."""
+        lines = self.text(chapter, blank.file).splitlines()
+        call = blanks.call_span(blank, lines)
         if call:
             return call.start + 1
-        return next((number + 1 for number in holes.markers(lines, hole.regions[0])), 1)
+        return next((number + 1 for number in blanks.markers(lines, blank.regions[0])), 1)
 
     def back_up(self, chapter: Chapter) -> Path | None:
         """Copies what there is under a dated name, and says where."""

@@ -9,7 +9,7 @@ from typing import Callable, Optional
 
 from exercising.book import Book, Chapter
 from exercising.copies import Copies
-from exercising.holes import Hole
+from exercising.blanks import Blank
 from exercising.judge import Judge
 from exercising.progress import Progress
 from exercising.screen import Line, Screen
@@ -48,16 +48,16 @@ class Desk:
             raise Trouble(f"Chapter {chapter.number} is not started. Type: {ME} start {chapter.number}")
         return chapter
 
-    def hole(self, word: Optional[str]) -> Hole:
+    def blank(self, word: Optional[str]) -> Blank:
         """The exercise that is named, or the first of the chapter that is begun and not passed."""
         if word and "." in word:
             return self.book.named(word)[1][0]
         chapter = self.chapter(word)
-        hole = self.judge.current(chapter)
-        if hole is None:
+        blank = self.judge.current(chapter)
+        if blank is None:
             raise Trouble(f"Every exercise that you have started in chapter {chapter.number} is passed. "
                           f"Which one do you mean? {ME} list shows them.")
-        return hole
+        return blank
 
     def require_files(self, chapter: Chapter) -> None:
         for file in self.copies.missing(chapter):
@@ -68,20 +68,20 @@ class Desk:
     def copy_name(self, chapter: Chapter, file: str) -> str:
         return str(self.copies.path(chapter, file).relative_to(self.root))
 
-    def place(self, chapter: Chapter, hole: Hole) -> str:
-        return f"{self.copy_name(chapter, hole.file)}:{self.copies.line(chapter, hole)}"
+    def place(self, chapter: Chapter, blank: Blank) -> str:
+        return f"{self.copy_name(chapter, blank.file)}:{self.copies.line(chapter, blank)}"
 
     def show_current(self, chapter: Chapter) -> None:
         """The exercise that the reader is at, and what to type."""
-        hole = self.judge.current(chapter)
-        if hole is None:
+        blank = self.judge.current(chapter)
+        if blank is None:
             self.after(chapter)
             return
         if not self.copies.missing(chapter):
-            state = "is still empty" if self.copies.is_empty(chapter, hole) else "is written, and not passed yet"
-            self.say(f"{hole.name} {state}: {self.place(chapter, hole)}")
-            self.say(f"What belongs there: {hole.belongs}", indent=2)
-        self.next("watch", f"edit {self.copy_name(chapter, hole.file)}, with this in another terminal")
+            state = "is still empty" if self.copies.is_empty(chapter, blank) else "is written, and not passed yet"
+            self.say(f"{blank.name} {state}: {self.place(chapter, blank)}")
+            self.say(f"What belongs there: {blank.belongs}", indent=2)
+        self.next("watch", f"edit {self.copy_name(chapter, blank.file)}, with this in another terminal")
 
     def warn_of_changes(self, chapter: Chapter) -> None:
         for file in self.progress.changed_files(chapter):
@@ -92,7 +92,7 @@ class Desk:
     def after(self, chapter: Chapter) -> None:
         """What to type when everything that is started passes."""
         following = self.book.after(chapter)
-        left = [hole for hole in chapter.holes if not self.progress.is_passed(hole)]
+        left = [blank for blank in chapter.blanks if not self.progress.is_passed(blank)]
         if left and not self.judge.started(chapter):
             self.next(f"start {chapter.number}", "to take something out")
         elif left:

@@ -12,7 +12,7 @@ from typing import Callable, Optional
 from exercising import compiler, sanitizers
 from exercising.book import Chapter
 from exercising.copies import Copies
-from exercising.holes import Hole
+from exercising.blanks import Blank
 from exercising.processes import Finished, never
 from exercising.progress import Progress
 from exercising.results import Results
@@ -27,19 +27,19 @@ class Judge:
     def __init__(self, root: Path, copies: Copies, progress: Progress, workshop: Workshop):
         self.root, self.copies, self.progress, self.workshop = root, copies, progress, workshop
 
-    # --- which holes ---------------------------------------------------------------------------
+    # --- which blanks ---------------------------------------------------------------------------
 
-    def started(self, chapter: Chapter) -> list[Hole]:
+    def started(self, chapter: Chapter) -> list[Blank]:
         """Those that the reader has begun: by what is written down, or by what is in the copy."""
-        return [hole for hole in chapter.holes
-                if self.progress.is_started(hole) or self.copies.is_empty(chapter, hole)]
+        return [blank for blank in chapter.blanks
+                if self.progress.is_started(blank) or self.copies.is_empty(chapter, blank)]
 
-    def empty(self, chapter: Chapter) -> list[Hole]:
-        return [hole for hole in chapter.holes if self.copies.is_empty(chapter, hole)]
+    def empty(self, chapter: Chapter) -> list[Blank]:
+        return [blank for blank in chapter.blanks if self.copies.is_empty(chapter, blank)]
 
-    def current(self, chapter: Chapter) -> Optional[Hole]:
+    def current(self, chapter: Chapter) -> Optional[Blank]:
         """The first that is begun and not passed."""
-        return next((hole for hole in self.started(chapter) if not self.progress.is_passed(hole)), None)
+        return next((blank for blank in self.started(chapter) if not self.progress.is_passed(blank)), None)
 
     # --- trying --------------------------------------------------------------------------------
 
@@ -63,7 +63,7 @@ class Judge:
         return self._tested(chapter, results, done, built, empty)
 
     def _tested(self, chapter: Chapter, results: Results, done: Finished, built: Finished,
-                empty: list[Hole]) -> Verdict:
+                empty: list[Blank]) -> Verdict:
         if done.too_long:
             return self._endless(results)
         if results.interrupted or not results.complete or (done.code and not results.failing):
@@ -79,9 +79,9 @@ class Judge:
     def _missing(self, chapter: Chapter, file: str) -> Verdict:
         return Verdict("missing", [
             Line(f"{self.name(self.copies.path(chapter, file))} is gone.", "bad"),
-            Line(f"A new copy, with the holes you have started: ./tests/exercise reset {chapter.number}")])
+            Line(f"A new copy, with the blanks you have started: ./tests/exercise reset {chapter.number}")])
 
-    def _broken(self, chapter: Chapter, built: Finished, filled: list[Hole]) -> Verdict:
+    def _broken(self, chapter: Chapter, built: Finished, filled: list[Blank]) -> Verdict:
         output = built.output + built.errors
         error = compiler.first_error(output, self.copies.folder / chapter.name)
         details = [Line(compiler.without_ninja(output), wrap=False)]
@@ -117,11 +117,11 @@ class Judge:
             return []
         return [Line(), Line(f"The compiler warns, {self.name(warning.path)}:{warning.line}: {warning.text}")]
 
-    def _passed(self, chapter: Chapter, results: Results, empty: list[Hole]) -> Verdict:
-        written = [hole for hole in self.started(chapter) if hole not in empty]
-        news = [hole for hole in written if not self.progress.is_passed(hole)]
+    def _passed(self, chapter: Chapter, results: Results, empty: list[Blank]) -> Verdict:
+        written = [blank for blank in self.started(chapter) if blank not in empty]
+        news = [blank for blank in written if not self.progress.is_passed(blank)]
         self.progress.set_passed(news, True)
-        lines = [Line(f"✓ {hole.name}", "good") for hole in news]
+        lines = [Line(f"✓ {blank.name}", "good") for blank in news]
         if not empty:
             count = counted(len(results.passing), "test passes", "tests pass")
             return Verdict("passed", [*lines, Line(f"✓ {count}: {chapter.title}, is right.", "good")], news=news)

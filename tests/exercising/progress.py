@@ -13,7 +13,7 @@ from typing import Any, Iterator
 
 from exercising.book import Chapter
 from exercising.copies import fingerprint, read, write
-from exercising.holes import Hole
+from exercising.blanks import Blank
 
 NAME = "progress.json"
 
@@ -60,46 +60,46 @@ class Progress:
         with self.change():
             self._data["chapter"] = chapter.name
 
-    # --- the holes -----------------------------------------------------------------------------
+    # --- the blanks -----------------------------------------------------------------------------
 
-    def _of(self, hole: Hole) -> dict[str, Any]:
-        return self._data.setdefault("holes", {}).setdefault(hole.number, {})
+    def _of(self, blank: Blank) -> dict[str, Any]:
+        return self._data.setdefault("blanks", {}).setdefault(blank.number, {})
 
-    def _get(self, hole: Hole, key: str) -> Any:
-        return self._data.get("holes", {}).get(hole.number, {}).get(key)
+    def _get(self, blank: Blank, key: str) -> Any:
+        return self._data.get("blanks", {}).get(blank.number, {}).get(key)
 
-    def is_started(self, hole: Hole) -> bool:
-        return bool(self._get(hole, "started"))
+    def is_started(self, blank: Blank) -> bool:
+        return bool(self._get(blank, "started"))
 
-    def is_passed(self, hole: Hole) -> bool:
-        return bool(self._get(hole, "passed"))
+    def is_passed(self, blank: Blank) -> bool:
+        return bool(self._get(blank, "passed"))
 
-    def hints(self, hole: Hole) -> int:
+    def hints(self, blank: Blank) -> int:
         """How many of its hints the reader has seen."""
-        count = self._get(hole, "hints")
+        count = self._get(blank, "hints")
         return count if isinstance(count, int) else 0
 
-    def start(self, started: list[Hole]) -> None:
+    def start(self, started: list[Blank]) -> None:
         with self.change():
-            for hole in started:
-                self._of(hole).update(started=True, passed=False)
+            for blank in started:
+                self._of(blank).update(started=True, passed=False)
 
     def unstart(self, chapter: Chapter) -> None:
-        """There are no holes in the chapter's copy any more; what was passed stays passed."""
+        """There are no blanks in the chapter's copy any more; what was passed stays passed."""
         with self.change():
-            for hole in chapter.holes:
-                self._of(hole)["started"] = False
+            for blank in chapter.blanks:
+                self._of(blank)["started"] = False
 
-    def set_passed(self, hole_list: list[Hole], passed: bool) -> None:
-        changed = [hole for hole in hole_list if self.is_passed(hole) != passed]
+    def set_passed(self, blank_list: list[Blank], passed: bool) -> None:
+        changed = [blank for blank in blank_list if self.is_passed(blank) != passed]
         if changed:
             with self.change():
-                for hole in changed:
-                    self._of(hole)["passed"] = passed
+                for blank in changed:
+                    self._of(blank)["passed"] = passed
 
-    def set_hints(self, hole: Hole, count: int) -> None:
+    def set_hints(self, blank: Blank, count: int) -> None:
         with self.change():
-            self._of(hole)["hints"] = count
+            self._of(blank)["hints"] = count
 
     # --- the book's version of what was copied -----------------------------------------------------
 
@@ -117,7 +117,7 @@ class Progress:
 
 def is_progress(data: Any) -> bool:
     """Whether it has the shape of what is written here: an editor may have been at it."""
-    tables = ("holes", "book")
+    tables = ("blanks", "book")
     if not isinstance(data, dict) or not all(isinstance(data.get(name, {}), dict) for name in tables):
         return False
     return all(isinstance(entry, dict) for name in tables for entry in data.get(name, {}).values())

@@ -1,8 +1,8 @@
 """Building a chapter's tests with the reader's copy of the chapter, and running them.
 
-The tests do not see the copy itself but a second one in the build folder, in which the holes that are still empty are
+The tests do not see the copy itself but a second one in the build folder, in which the blanks that are still empty are
 filled with the book's lines: so what is written already gets its verdict, although the rest is missing. `#line` lines
-make the compiler speak of the reader's file and its lines all the same. With no hole empty the two are equal.
+make the compiler speak of the reader's file and its lines all the same. With no blank empty the two are equal.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import shutil
 from pathlib import Path
 from typing import Callable, Iterator, Optional, Sequence
 
-from exercising import holes, processes, results
+from exercising import blanks, processes, results
 from exercising.book import Chapter
 from exercising.copies import Copies, write
-from exercising.holes import Hole
+from exercising.blanks import Blank
 from exercising.processes import Finished, never
 from exercising.trouble import Trouble
 
@@ -98,7 +98,7 @@ class Workshop:
         self.quick = Tree(root, "exercise_runner", "exercise", chapters)
         self.sanitized = Tree(root, "exercise_sanitizers", "sanitize", chapters)
 
-    def prepare(self, chapter: Chapter, fill: list[Hole]) -> None:
+    def prepare(self, chapter: Chapter, fill: list[Blank]) -> None:
         """What the tests read. A file that has not changed keeps its time, so that nothing is compiled again."""
         for old in (self.quick.chapters / chapter.name).glob("*.[hc]pp"):
             if old.name not in chapter.files:
@@ -106,9 +106,9 @@ class Workshop:
         for file in chapter.files:
             source, target = self.copies.path(chapter, file), self.quick.chapters / chapter.name / file
             text = self.copies.text(chapter, file)
-            for hole in fill:
-                if hole.file == file:
-                    text = holes.filled(hole, text, chapter.text(file), str(source))
+            for blank in fill:
+                if blank.file == file:
+                    text = blanks.filled(blank, text, chapter.text(file), str(source))
             text = f'#line 1 "{source}"\n{text}'
             if not target.is_file() or target.read_text(encoding="utf-8", errors="surrogateescape") != text:
                 write(target, text)

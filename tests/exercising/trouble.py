@@ -6,4 +6,4 @@ class Trouble(Exception):
 
 
 class Rotten(Exception):
-    """A list of holes that no longer fits its chapter, or cannot be read."""
+    """A list of blanks that no longer fits its chapter, or cannot be read."""

@@ -1,7 +1,7 @@
 """What a failing test says, in the reader's words.
 
 The first that fails is shown: its sentence, what it got and wanted, what the mistake looks like, and where the test
-stands. A test that fails because it ran into a hole that is still empty comes last: it says nothing about what is
+stands. A test that fails because it ran into a blank that is still empty comes last: it says nothing about what is
 written.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable
 
-from exercising.holes import Hole
+from exercising.blanks import Blank
 from exercising.processes import Finished
 from exercising.results import Failure, Results, Test
 from exercising.screen import Line
@@ -31,7 +31,7 @@ class Verdict:
     kind: str
     lines: list[Line] = field(default_factory=list)
     details: list[Line] = field(default_factory=list)  # what --verbose adds
-    news: list[Hole] = field(default_factory=list)  # what has passed for the first time
+    news: list[Blank] = field(default_factory=list)  # what has passed for the first time
 
     @property
     def calls_for_sanitizers(self) -> bool:
@@ -43,7 +43,7 @@ class Verdict:
 
 def summary(results: Results, name: Callable[[Path], str]) -> list[Line]:
     """The first failing test with all that helps, and the names of a few others."""
-    failing = sorted(results.failing, key=ran_into_a_hole)
+    failing = sorted(results.failing, key=ran_into_a_blank)
     first, others = failing[0], failing[1:]
     failure = most_telling(first)
     counts = f"{counted(len(results.passing), 'test passes', 'tests pass')}, {counted(len(failing), 'fails', 'fail')}."
@@ -65,7 +65,7 @@ def everything(test: Test, name: Callable[[Path], str]) -> list[Line]:
     return lines
 
 
-def ran_into_a_hole(test: Test) -> bool:
+def ran_into_a_blank(test: Test) -> bool:
     return any(STILL_EMPTY in failure.message for failure in test.failures)
 
 
@@ -130,5 +130,5 @@ def counted(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
 
 
-def names(hole_list: list[Hole]) -> str:
-    return ", ".join(hole.number for hole in hole_list)
+def names(blank_list: list[Blank]) -> str:
+    return ", ".join(blank.number for blank in blank_list)

@@ -1,6 +1,6 @@
 """Build trees side by side, one a processor, in whose copies of the chapters something is changed and tried.
 
-This is what tests/try_mistakes and tests/try_exercises have in common. Everything happens in build/mistakes.
+This is what tests/try_mutants and tests/try_exercises have in common. Everything happens in build/mutants.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Callable, Iterator, Sequence, TextIO, TypeVar
 from exercising.copies import read
 from exercising.trees import Tree, fails, processors
 
-FOLDER = "mistakes"  # in build/
+FOLDER = "mutants"  # in build/
 MOST = 8  # trees: each takes 300 MB of disk
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -136,12 +136,12 @@ def trouble_with(chapter: str, bench: Bench) -> str:
     results, done = bench.test(program)
     if fails(results, done):
         names = "".join(f"\n  {test.name}" for test in results.failing)
-        return f"{chapter}: {len(results.failing)} of {len(results.tests)} tests fail without any mistake:{names}"
+        return f"{chapter}: {len(results.failing)} of {len(results.tests)} tests fail in the book's own version:{names}"
     return ""
 
 
 def lock(root: Path, who: str) -> TextIO:
-    """Held until it is closed: one command at a time works in build/mistakes."""
+    """Held until it is closed: one command at a time works in build/mutants."""
     folder = root / "build" / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     file = open(folder / "lock", "w")

@@ -16,6 +16,6 @@ struct StillEmpty : std::logic_error {
 /// @param names     what they have at hand: the compiler does not complain that it is unused
 /// @throws StillEmpty always
 template <class... Names>
-[[noreturn]] void hole(const std::string& exercise, const std::string& belongs, const Names&...) {
+[[noreturn]] void blank(const std::string& exercise, const std::string& belongs, const Names&...) {
   throw StillEmpty(exercise + " is still empty. What belongs there: " + belongs);
 }

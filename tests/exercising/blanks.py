@@ -1,6 +1,6 @@
-"""The holes of a chapter: lines that a reader writes again, and how a copy is blanked and filled.
+"""The blanks of a chapter: lines that a reader writes again, and how a copy is blanked and filled.
 
-The holes of a chapter are in tests/exercises/NN_name.txt:
+The blanks of a chapter are in tests/exercises/NN_name.txt:
 
     # a comment
     [3.1 the division]
@@ -13,10 +13,10 @@ The holes of a chapter are in tests/exercises/NN_name.txt:
     passes: the name of a test
 
 [...] is the exercise's number and title. `lines:` names one region of the chapter's file, or several that follow each
-other; or one function in a region, whose body is the hole: `body of softmax in [softmax]`. `file:` names the file, if
-it is not attention.hpp. `belongs:` is what a reader is told who runs into the hole. `names:` are variables that would
+other; or one function in a region, whose body is the blank: `body of softmax in [softmax]`. `file:` names the file, if
+it is not attention.hpp. `belongs:` is what a reader is told who runs into the blank. `names:` are variables that would
 be unused without the lines, and are a help besides. `passes:`, which may come several times, is a test that has
-nothing to do with the hole, and passes while it is empty; at least one test must fail.
+nothing to do with the blank, and passes while it is empty; at least one test must fail.
 
 A region is what stands between two lines `//! [name]`. Both stay in the copy, so that the place can be found again.
 """
@@ -33,20 +33,20 @@ from exercising.trouble import Rotten
 
 HINTS = 3
 WIDTH = 90  # columns of a text in the code, so that lines have 100 at most
-INCLUDE = '#include "tests/hole.hpp"'
+INCLUDE = '#include "tests/blank.hpp"'
 MARKER = re.compile(r"\s*//!\s*\[([^\]]+)\]\s*")
 COMMENT = re.compile(r"\s*//")
 BODY = re.compile(r"body of (\S+) in \[([^\]]+)\]")
 
 
 @dataclass
-class Hole:
+class Blank:
     number: str  # "3.1"
     title: str
     chapter: str  # "03_scaling"
     place: str  # list and line, for messages
     file: str = "attention.hpp"
-    function: str = ""  # whose body is the hole
+    function: str = ""  # whose body is the blank
     regions: list[str] = field(default_factory=list)
     belongs: str = ""
     names: list[str] = field(default_factory=list)
@@ -61,80 +61,80 @@ class Hole:
 # --- reading a list ----------------------------------------------------------------------------
 
 
-def read_list(path: Path) -> list[Hole]:
-    """The holes of one chapter. Throws Rotten with the line that cannot be understood."""
-    holes: list[Hole] = []
+def read_list(path: Path) -> list[Blank]:
+    """The blanks of one chapter. Throws Rotten with the line that cannot be understood."""
+    blanks: list[Blank] = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         place = f"{path.name}:{number}"
         title = re.fullmatch(r"\[(\d+\.\d+) (.+)\]", line.strip())
         if not line.strip() or line.startswith("#"):
             continue
         if title:
-            holes.append(Hole(title[1], title[2], path.stem, place))
-        elif holes:
-            read_line(holes[-1], line, place)
+            blanks.append(Blank(title[1], title[2], path.stem, place))
+        elif blanks:
+            read_line(blanks[-1], line, place)
         else:
             raise Rotten(f"{place}: a line [number title] must come first")
-    for count, hole in enumerate(holes, 1):
-        check_hole(hole, f"{int(path.stem[:2])}.{count}")
-    return holes
+    for count, blank in enumerate(blanks, 1):
+        check_blank(blank, f"{int(path.stem[:2])}.{count}")
+    return blanks
 
 
-def read_line(hole: Hole, line: str, place: str) -> None:
+def read_line(blank: Blank, line: str, place: str) -> None:
     key, _, value = line.partition(":")
     value = value.strip()
     if key in ("file", "belongs") and value:
-        setattr(hole, key, value)
+        setattr(blank, key, value)
     elif key == "names":
-        hole.names += value.split()
+        blank.names += value.split()
     elif key in ("hint", "passes") and value:
-        getattr(hole, "hints" if key == "hint" else key).append(value)
+        getattr(blank, "hints" if key == "hint" else key).append(value)
     elif key == "lines" and value:
-        read_place(hole, value, place)
+        read_place(blank, value, place)
     else:
         raise Rotten(f"{place}: neither [number title], lines:, file:, belongs:, names:, hint: nor passes:, "
                      f"but {line.strip()}")
 
 
-def read_place(hole: Hole, value: str, place: str) -> None:
+def read_place(blank: Blank, value: str, place: str) -> None:
     body = BODY.fullmatch(value)
     if body:
-        hole.function, hole.regions = body[1], [body[2]]
+        blank.function, blank.regions = body[1], [body[2]]
         return
-    hole.regions = re.findall(r"\[([^\]]+)\]", value)
-    if not hole.regions or re.sub(r"\[[^\]]+\]\s*", "", value):
+    blank.regions = re.findall(r"\[([^\]]+)\]", value)
+    if not blank.regions or re.sub(r"\[[^\]]+\]\s*", "", value):
         raise Rotten(f"{place}: lines: wants [region]..., or body of NAME in [region], not {value}")
 
 
-def check_hole(hole: Hole, number: str) -> None:
-    if hole.number != number:
-        raise Rotten(f"{hole.place}: this is exercise {number}, not {hole.number}")
-    if not hole.regions or not hole.belongs:
-        raise Rotten(f"{hole.place}: {hole.number} needs lines: and belongs:")
-    if len(hole.hints) != HINTS:
-        raise Rotten(f"{hole.place}: {hole.number} has {len(hole.hints)} hints, not {HINTS}")
+def check_blank(blank: Blank, number: str) -> None:
+    if blank.number != number:
+        raise Rotten(f"{blank.place}: this is exercise {number}, not {blank.number}")
+    if not blank.regions or not blank.belongs:
+        raise Rotten(f"{blank.place}: {blank.number} needs lines: and belongs:")
+    if len(blank.hints) != HINTS:
+        raise Rotten(f"{blank.place}: {blank.number} has {len(blank.hints)} hints, not {HINTS}")
 
 
 # --- finding the lines -------------------------------------------------------------------------
 
 
-def span(hole: Hole, lines: list[str]) -> range:
-    """The lines of a hole in the text of its file, with the region's own markers outside. Throws Rotten."""
-    begin, end = region_span(hole, lines)
-    return body_span(hole, lines, begin, end) if hole.function else range(begin, end)
+def span(blank: Blank, lines: list[str]) -> range:
+    """The lines of a blank in the text of its file, with the region's own markers outside. Throws Rotten."""
+    begin, end = region_span(blank, lines)
+    return body_span(blank, lines, begin, end) if blank.function else range(begin, end)
 
 
-def region_span(hole: Hole, lines: list[str]) -> tuple[int, int]:
+def region_span(blank: Blank, lines: list[str]) -> tuple[int, int]:
     """From the first line of the first region to the last line of the last. In a copy, the markers between several
     regions have gone with the lines, so that the first and the last region may have one marker each."""
-    first, last = markers(lines, hole.regions[0]), markers(lines, hole.regions[-1])
-    needed = 2 if len(hole.regions) == 1 else 1
-    for region, found in ((hole.regions[0], first), (hole.regions[-1], last)):
+    first, last = markers(lines, blank.regions[0]), markers(lines, blank.regions[-1])
+    needed = 2 if len(blank.regions) == 1 else 1
+    for region, found in ((blank.regions[0], first), (blank.regions[-1], last)):
         if not needed <= len(found) <= 2:
-            raise Rotten(f"{hole.place}: {hole.number}: {hole.chapter}/{hole.file} needs two lines //! [{region}]")
+            raise Rotten(f"{blank.place}: {blank.number}: {blank.chapter}/{blank.file} needs two lines //! [{region}]")
     begin, end = first[0] + 1, last[-1]
     if begin >= end:
-        raise Rotten(f"{hole.place}: {hole.number}: the regions come in another order in {hole.chapter}/{hole.file}")
+        raise Rotten(f"{blank.place}: {blank.number}: the regions come in another order in {blank.chapter}/{blank.file}")
     return begin, end
 
 
@@ -143,17 +143,17 @@ def markers(lines: list[str], region: str) -> list[int]:
     return [number for number, marker in found if marker and marker[1] == region]
 
 
-def body_span(hole: Hole, lines: list[str], begin: int, end: int) -> range:
+def body_span(blank: Blank, lines: list[str], begin: int, end: int) -> range:
     """What stands between the braces of a function, or all that follows the parameters of a constructor."""
-    called = re.compile(rf"(^|[\s:~]){re.escape(hole.function)}\(")
+    called = re.compile(rf"(^|[\s:~]){re.escape(blank.function)}\(")
     for start in range(begin, end):
         if called.search(lines[start]) and not COMMENT.match(lines[start]):
             first = after_parameters(lines, start, end)
             last = closing_brace(lines, first, end, indent_of(lines[start]))
             if last is not None:
                 return range(first, last + is_constructor(lines, first))
-    raise Rotten(f"{hole.place}: {hole.number}: {hole.chapter}/{hole.file} has no function {hole.function} "
-                 f"in [{hole.regions[0]}]")
+    raise Rotten(f"{blank.place}: {blank.number}: {blank.chapter}/{blank.file} has no function {blank.function} "
+                 f"in [{blank.regions[0]}]")
 
 
 def after_parameters(lines: list[str], start: int, end: int) -> int:
@@ -185,31 +185,31 @@ def indent_of(line: str) -> str:
 # --- blanking ----------------------------------------------------------------------------------
 
 
-def blanked(hole: Hole, text: str) -> str:
-    """The text with a call of hole() in place of the lines. Throws Rotten when they are not found."""
+def blanked(blank: Blank, text: str) -> str:
+    """The text with a call of blank() in place of the lines. Throws Rotten when they are not found."""
     lines = text.splitlines()
-    found = span(hole, lines)
+    found = span(blank, lines)
     first = lines[found.start]
-    stand_in = statement(hole, indent_of(first))
+    stand_in = statement(blank, indent_of(first))
     if is_constructor(lines, found.start):
         outer = indent_of(first)[:-4]
-        stand_in = [outer + "{", *statement(hole, outer + "  "), outer + "}"]
+        stand_in = [outer + "{", *statement(blank, outer + "  "), outer + "}"]
     lines[found.start:found.stop] = stand_in
     return with_include("\n".join(lines) + "\n")
 
 
-def statement(hole: Hole, indent: str) -> list[str]:
+def statement(blank: Blank, indent: str) -> list[str]:
     """The call that stands in for the lines."""
-    belongs = hole.belongs.replace("\\", "\\\\").replace('"', '\\"')
+    belongs = blank.belongs.replace("\\", "\\\\").replace('"', '\\"')
     parts = textwrap.wrap(belongs, WIDTH - len(indent), drop_whitespace=False)
-    words = [f'"{hole.name}"', "\n     ".join(f'"{part}"' for part in parts)]
-    if hole.names:
-        words.append(", ".join(hole.names))
-    return textwrap.indent("hole(" + ",\n     ".join(words) + ");", indent).splitlines()
+    words = [f'"{blank.name}"', "\n     ".join(f'"{part}"' for part in parts)]
+    if blank.names:
+        words.append(", ".join(blank.names))
+    return textwrap.indent("blank(" + ",\n     ".join(words) + ");", indent).splitlines()
 
 
 def with_include(text: str) -> str:
-    """The text that also includes what declares hole()."""
+    """The text that also includes what declares blank()."""
     lines = text.splitlines()
     if INCLUDE not in lines:
         last = max((number for number, line in enumerate(lines) if line.startswith("#include")), default=0)
@@ -220,9 +220,9 @@ def with_include(text: str) -> str:
 # --- what is in a copy -------------------------------------------------------------------------
 
 
-def call_span(hole: Hole, lines: list[str]) -> Optional[range]:
-    """Where the call of hole() stands in a copy, with the braces that came with it; None if it is gone."""
-    opening = re.compile(rf'\s*hole\(\s*"{re.escape(hole.number)}[ "]')
+def call_span(blank: Blank, lines: list[str]) -> Optional[range]:
+    """Where the call of blank() stands in a copy, with the braces that came with it; None if it is gone."""
+    opening = re.compile(rf'\s*blank\(\s*"{re.escape(blank.number)}[ "]')
     for start, line in enumerate(lines):
         if opening.match(line):
             for end in range(start, len(lines)):
@@ -231,31 +231,31 @@ def call_span(hole: Hole, lines: list[str]) -> Optional[range]:
     return None
 
 
-def is_empty(hole: Hole, text: str) -> bool:
-    return call_span(hole, text.splitlines()) is not None
+def is_empty(blank: Blank, text: str) -> bool:
+    return call_span(blank, text.splitlines()) is not None
 
 
-def book_lines(hole: Hole, book_text: str) -> list[str]:
+def book_lines(blank: Blank, book_text: str) -> list[str]:
     """The lines as the book has them, without region markers."""
     lines = book_text.splitlines()
-    return [lines[number] for number in span(hole, lines) if not MARKER.fullmatch(lines[number])]
+    return [lines[number] for number in span(blank, lines) if not MARKER.fullmatch(lines[number])]
 
 
-def size(hole: Hole, book_text: str) -> int:
-    """How many lines of code the hole takes."""
-    return sum(bool(line.strip()) and not COMMENT.match(line) for line in book_lines(hole, book_text))
+def size(blank: Blank, book_text: str) -> int:
+    """How many lines of code the blank takes."""
+    return sum(bool(line.strip()) and not COMMENT.match(line) for line in book_lines(blank, book_text))
 
 
-def filled(hole: Hole, text: str, book_text: str, name: str = "") -> str:
+def filled(blank: Blank, text: str, book_text: str, name: str = "") -> str:
     """The copy with the book's lines in place of the call. With a name, what follows keeps its line numbers.
 
     Without a call, or when the braces around a constructor's have been changed, the copy stays as it is.
     """
     lines = text.splitlines()
-    found = call_span(hole, lines)
+    found = call_span(blank, lines)
     if found is None:
         return text
-    new = book_lines(hole, book_text)
+    new = book_lines(blank, book_text)
     if is_constructor(new, 0):
         opening, closing = lines[found.start - 1], lines[found.stop:][:1]
         if opening.strip() != "{" or closing != [opening.replace("{", "}")]:
