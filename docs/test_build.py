@@ -89,12 +89,19 @@ class Texts(unittest.TestCase):
     def test_a_link_may_have_code_in_it(self):
         self.assertEqual(as_shown("[`common`](../../common)"), '<a href="common.html"><code>common</code></a>')
 
-    def test_a_named_test_leads_to_its_line(self):
-        made = as_shown("(*test: the worked example\ncomes out to the last digit*)")
-        address, line = re.search(r'<a class="test" href="(.*)#L(\d+)">test: the worked example\n', made).groups()
+    def test_a_mark_names_its_test_and_leads_to_its_line(self):
+        made = as_shown("It does. [✓][the worked example\ncomes out to the last digit] So")
+        address, line = re.search(r' <span class="tests"><a href="(.*)#L(\d+)" title="(?:the worked example comes out to '
+                                  r'the last digit)" aria-label="Test: the worked .*">✓</a></span>\n So', made).groups()
         self.assertEqual(address, "tests-03_scaling.cpp.html")
         source = (ROOT / "tests/03_scaling.cpp").read_text(encoding="utf-8").splitlines()
         self.assertIn("the worked example comes out", source[int(line) - 1])
+
+    def test_marks_in_one_place_stand_together_and_their_targets_vanish(self):
+        made = as_shown("It does. [✓][seed 42 gives the running example's context] [✓][wide keys need the division]\n\n"
+                        '<!-- tests -->\n[wide keys need the division]: ../a.cpp#L9 "wide keys"\n<!-- end -->\n')
+        self.assertEqual((made.count('<span class="tests">'), made.count("✓")), (1, 2))
+        self.assertNotIn("a.cpp", made)
 
     def test_pictures_have_their_words_twice_and_say_them_once(self):
         made = as_shown('![A map & more](figures/scaling.svg)\n')
@@ -217,6 +224,10 @@ class Pages(unittest.TestCase):
     def test_a_search_finds_headings_and_no_listings(self):
         found = list(searching.entries("a.html", "A", '<p>one</p><h2 id="b">B</h2><p>two</p><pre>three</pre>'))
         self.assertEqual(found, [("a.html", "A", "", "one"), ("a.html#b", "A", "B", "two")])
+
+    def test_a_search_finds_no_marks(self):
+        marked = '<p>one <span class="tests"><a href="b.html" title="two" aria-label="Test: two">✓</a></span></p>'
+        self.assertEqual(searching.plain(marked), "one")
 
 
 class Graphs(unittest.TestCase):

@@ -373,18 +373,44 @@ class Prose(BookCase):
     def test_numbers_that_are_shown_or_none(self):
         self.append(PAGE, "\nSo 4.0000, 0.2549, -0.2549 and 7.5000; see <https://a.org/1.75>, "
                           "<img width=\"1.75\" src=\"main.cpp\">, [here](https://b.org/2.75(x)), "
-                          "version 1.2.3, `W1.25`, *test: half is 0.75*, $\\sqrt{2}$ and 3 days "
-                          "<!-- but 9.75 -->, not `*test: none*`, nor −0.5 or +.5, so (*test: a "
-                          "window of all days is the mean*).\n"
+                          "version 1.2.3, `W1.25`, $\\sqrt{2}$ and 3 days [✓][half is 0.75] "
+                          "<!-- but 9.75 -->, not `[✓][none]`, nor −0.5 or +.5. [✓][a "
+                          "window of all days is the mean]\n"
                           "```text\n8.25 and 1769472\n```\nThis is 8.25 of 1,769,472.\n")
+        run_weave(self.root, "2")
         self.assert_agrees()
 
     def test_an_unknown_test(self):
-        self.append(PAGE, "It holds (*test: order\nmatter now*).\n")
+        self.append(PAGE, "It holds. [✓][order\nmatter now]\n")
         self.assert_reports(PAGE, "It holds", "no test of chapter 02 is named \"order matter now\";"
                                               " did you mean \"order matters now\"?")
-        self.append("README.md", "It holds (*test: nothing holds*).\n")
+        self.append("README.md", "It holds. [✓][nothing holds]\n")
         self.assert_reports("README.md", "It holds", "no test of any chapter is named")
+
+    def test_marks_lead_to_the_lines_of_their_tests(self):
+        self.assertIn('<!-- tests -->\n[order matters now]: ../../tests/02_window.cpp#L1 "order '
+                      'matters now"\n<!-- end -->', self.text())
+        front = self.text("README.md")
+        self.assertIn('\n[order matters now]: tests/02_window.cpp#L1 "order matters now"\n[the mean '
+                      'of one day is the day]: tests/01_mean.cpp#L2 "the mean of', front)
+        self.replace("tests/02_window.cpp", "TEST_CASE", "\n\nTEST_CASE")
+        self.assert_reports(PAGE, "<!-- tests", "is now \"[order matters now]: ../../tests/02_window"
+                                                ".cpp#L3")
+
+    def test_marks_need_their_block(self):
+        self.replace(PAGE, "<!-- tests -->\n", "<!-- chapters -->\n")
+        self.assert_reports(PAGE, "[✓][", "a page that cites tests has one block")
+
+    def test_a_citation_that_interrupts_its_sentence(self):
+        self.append(PAGE, "It holds (*test: order\nmatters now*).\n")
+        self.assert_reports(PAGE, "It holds", "a mark after the claim: [✓][order matters now]")
+
+    def test_a_name_with_quotation_marks_is_a_title(self):
+        self.append("tests/02_window.cpp", 'TEST_CASE("a \\"quoted\\" day") {}\n')
+        self.append(PAGE, "It holds. [✓][a \"quoted\" day]\n")
+        run_weave(self.root, "2")
+        self.assert_agrees("2")
+        self.assertIn('.cpp#L5 "a \\"quoted\\" day"\n', self.text())
 
     def test_a_broken_link(self):
         reports = ("A [link](none.md)", "the link to none.md leads nowhere",
@@ -415,9 +441,9 @@ class Coverage(BookCase):
         self.assert_reports(self.LIST, "A1 01", "A1 has no test tagged [A1] in chapter 01")
 
     def test_a_statement_that_no_text_shows(self):
-        self.replace("chapters/01_mean/README.md", " (*test: the mean of one day is the day*)", "")
+        self.replace("chapters/01_mean/README.md", " [✓][the mean of one day is the day]", "")
         self.assert_reports(self.LIST, "A1 01", "A1 is not shown in chapters/01_mean/README.md: it "
-                            "cites none of its tests, such as *test: the mean of one day is the")
+                            "cites none of its tests, such as [✓][the mean of one day is the day]")
 
     def test_an_unknown_id(self):
         self.append("tests/02_window.cpp", "TEST_CASE(\"more\", \"[B7]\") {}\n")

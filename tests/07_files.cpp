@@ -825,8 +825,8 @@ TEST_CASE("the book's own text is the prose of its chapters in their order") {
   folder.add("01_one/README.md",
              "# One\n\n<!-- listing -->\n```cpp\nint x;\n```\n<!-- end -->\n\n**Bold** is `code`, "
              "0.5<!-- = a.b "
-             "-->, $x$ and $g_x$, and so (*test: a\nname*, *test: another*).\nNot so\n(*test: a "
-             "third*): on.\n\n| "
+             "-->, $x$ and $g_x$, and so. [✓][a\nname] [✓][another]\nNot so:\n[✓][a "
+             "third] on.\n\n<!-- tests -->\n[another]: ../a.cpp#L3 \"another\"\n<!-- end -->\n| "
              "a | b |\n"
              "![A map](map.svg)\n$$\nx\n$$\n");
   CHECK(book_text(folder.path()) ==

@@ -38,8 +38,9 @@ class Prose {
       return;
     }
     const bool markup = line.starts_with("<") || line.starts_with("|") || line.starts_with("![");
+    const bool definition = line.starts_with("[") && line.find("]: ") != line.npos;
     const bool second_blank = line.empty() && text_.ends_with("\n\n");
-    if (in_block_ || markup || second_blank) return;
+    if (in_block_ || markup || definition || second_blank) return;
     text_ += line.substr(std::min(line.size(), line.find_first_not_of("# "))) + "\n";
   }
 
@@ -84,7 +85,7 @@ std::string book_text(const fs::path& chapters) {
     for (std::string line; std::getline(page, line);) prose.add(line);
   }
   std::string text = without(prose.text(), "<!--", "-->");
-  for (const char* begin : {" (*test:", "\n(*test:"}) text = without(text, begin, "*)");
+  for (const char* begin : {" [✓][", "\n[✓]["}) text = without(text, begin, "]");
   text = without_formulas(text);
   std::erase_if(text, [](char c) { return c == '*' || c == '`'; });  // emphasis, and code
   return text;

@@ -9,7 +9,7 @@ from typing import Iterator, NamedTuple
 
 HEADING = re.compile(r'<h[2-4] id="(?P<id>[^"]+)"[^>]*>(?P<words>.*?)(?:<a class="self".*?)?</h[2-4]>'
                      r'|<a id="(?P<member>[^"]+)"></a>\s*<h2 class="memtitle">(?P<name>.*?)</h2>', re.S)
-NOT_WORDS = re.compile(r"<pre.*?</pre>|<svg.*?</svg>|<math.*?</math>|<table role.*?</table>", re.S)
+NOT_WORDS = re.compile(r"<span class=\"tests\">.*?</span>|<pre.*?</pre>|<svg.*?</svg>|<math.*?</math>|<table role.*?</table>", re.S)
 
 
 class Entry(NamedTuple):

@@ -17,7 +17,7 @@ from building.code import listing, unified
 from weaving.blocks import LISTING
 from weaving.book import Book, Mistake
 from weaving.changes import DIFF_MARKER
-from weaving.citations import CITATION, tests_in
+from weaving.citations import CITATION, citable
 from weaving.links import ELSEWHERE, HEADING, slug
 from weaving.page import MARKER, TOKEN, Block, Page
 
@@ -31,6 +31,8 @@ PICTURE = re.compile(r"^[ \t]*!\[(?P<words>[^\]]*)\]\((?P<target>[^)\s]+)\)[ \t]
 STRONG = re.compile(r"(?<![*\w])\*\*(?=\S)(?P<words>(?:(?!\n\s*\n)[^*])+?)(?<=\S)\*\*(?![*\w])")
 LINK = re.compile(r"(?<!!)\[(?P<words>[^\]\[]+)\]\((?P<target>[^)\s]+)(?:\s+\"[^\"]*\")?\)")
 ALERT = re.compile(r"^> \[!(?P<kind>\w+)\][ \t]*\n(?P<body>(?:>.*(?:\n|\Z))+)", re.M)
+MARKS = re.compile(rf"{CITATION.pattern}(?:\s*{CITATION.pattern})*")
+DEFINITION = re.compile(r"^\[[^\[\]\n]+\]:[ ].*$", re.M)
 TAG = re.compile(r"^[ \t]*(?:<(?:/?(?:details|section|div)\b[^>]*|summary\b[^>]*>.*?</summary)>[ \t]*)+$", re.M)
 LIVE = re.compile(r"(?P<chapter>\d+)\s+(?P<name>[\w-]+)\s+\"(?P<caption>[^\"]+)\".*")
 
@@ -52,11 +54,11 @@ class Text:
 
     def filtered(self) -> str:
         text = TOKEN.sub(self._token, self._page.text)
+        text = MARKS.sub(self._marks, DEFINITION.sub("", text))
         text = ALERT.sub(self._alert, text)
         text = TAG.sub(lambda match: self._html(match[0], block=True), text)
         text = DISPLAYED.sub(lambda match: self._keep(rf"\f[{match['tex']}\f]"), text)
         text = INLINE.sub(lambda match: self._keep(rf"\f${match['tex']}\f$"), text)
-        text = CITATION.sub(self._citation, text)
         text = STRONG.sub(lambda match: f"<strong>{match['words']}</strong>", text)
         text = PICTURE.sub(self._picture, text)
         text = LINK.sub(self._link, text)
@@ -122,14 +124,18 @@ class Text:
         body = re.sub(r"^> ?", "", match["body"].rstrip("\n"), flags=re.M)
         return f"{opening}\n{body}{self._html('</div>', block=True)}\n"
 
-    def _citation(self, match: re.Match[str]) -> str:
-        """The name of a test leads to the test."""
-        for path in self._book.test_files(self._page.chapter):
-            for test in tests_in(self._book, path):
-                if test.name == " ".join(match[1].split()):
-                    address = f"{site.source_page(test.path)}#L{test.line}"
-                    return self._html(f'<a class="test" href="{address}">{html.escape(match[0].strip("*"))}</a>')
-        return match[0]
+    def _marks(self, match: re.Match[str]) -> str:
+        """Marks that follow each other stand together in the margin; each leads to its test."""
+        names = [" ".join(name.split()) for name in CITATION.findall(match[0])]
+        marks = "".join(self._mark(name) for name in names)
+        return self._html(f'<span class="tests">{marks}</span>') + "\n" * match[0].count("\n")
+
+    def _mark(self, name: str) -> str:
+        test = citable(self._book, self._page).get(name)
+        if test is None:
+            return ""
+        address, words = f"{site.source_page(test.path)}#L{test.line}", html.escape(name)
+        return f'<a href="{address}" title="{words}" aria-label="Test: {words}">✓</a>'
 
     def _picture(self, match: re.Match[str]) -> str:
         path = (self._path.parent / match["target"]).resolve()

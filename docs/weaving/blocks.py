@@ -11,6 +11,7 @@ from typing import Callable, Optional
 from weaving.book import Book, Chapter, Mistake, closest
 from weaving.budgets import changed_lines
 from weaving.changes import DIFF_MARKER, mechanism_changes, mechanism_regions
+from weaving.citations import definitions
 from weaving.page import Block, Page, fenced
 from weaving.programs import Programs
 from weaving.regions import Regions
@@ -50,6 +51,7 @@ class BlockMaker:
             "figure": self._figure,
             "live": self._live,
             "chapters": self._chapters,
+            "tests": self._tests,
         }
 
     def make(self, page: Page, block: Block) -> Product:
@@ -119,6 +121,10 @@ class BlockMaker:
         link = f"figures/{file}" if page.chapter else f"docs/figures/{file}"
         body = f"![{match['caption']}]({link})"
         return Product(body, home / "figures" / file, content)
+
+    def _tests(self, page: Page, text: str) -> Product:
+        parsed(re.compile(""), text, "tests")
+        return Product(definitions(self._book, page))
 
     def _chapters(self, page: Page, text: str) -> Product:
         parsed(re.compile(""), text, "chapters")

@@ -1,13 +1,17 @@
 """The tests that the text names, and the statements that text and tests must both show.
 
+A text cites a test with a mark at the end of the claim, [✓][the name of the test]. Markdown takes
+that for a link; its target and title are in the block <!-- tests --> at the page's end.
+
 tests/coverage.txt has a line for each statement: an id, the chapters that show it, and what it
 says. A test shows a statement by carrying its id as a tag; a chapter by citing such a test.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Iterator, NamedTuple
 
 from weaving.book import Book, Chapter, Mistake, Problem, closest
@@ -15,7 +19,8 @@ from weaving.page import Page
 
 COVERAGE = "tests/coverage.txt"
 STATEMENT = re.compile(r"(?P<id>\S+)\s+(?P<chapters>\d+(?:\s*,\s*\d+)*)\s+\S.*")
-CITATION = re.compile(r"(?<!\*)\*test:\s+([^*]+?)\s*\*")
+CITATION = re.compile(r"\[✓\]\[\s*([^\[\]]+?)\s*\]")
+OLD_CITATION = re.compile(r"(?<!\*)\*test:\s+([^*]+?)\s*\*")
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 LITERALS = rf"((?:{LITERAL}\s*)+)"
 TEST_CASE = re.compile(rf"\b(?:TEMPLATE_)?TEST_CASE\s*\(\s*{LITERALS}(?:,\s*{LITERALS})?")
@@ -59,13 +64,41 @@ def cited(page: Page) -> Iterator[tuple[str, int]]:
         yield " ".join(match[1].split()), page.line_of(match.start())
 
 
+def citable(book: Book, page: Page) -> dict[str, Test]:
+    """The tests that a page may cite, by name: those of its chapter, or on the front page all."""
+    found: dict[str, Test] = {}
+    for path in book.test_files(page.chapter):
+        for test in tests_in(book, path):
+            found.setdefault(test.name, test)
+    return found
+
+
+def definitions(book: Book, page: Page) -> str:
+    """Where the marks of a page lead, in the order of its text: the lines of its block of tests."""
+    known, home = citable(book, page), (book.root / page.name).parent
+    names = dict.fromkeys(name for name, _ in cited(page) if name in known)
+    return "\n".join(definition(known[name], os.path.relpath(book.root, home)) for name in names)
+
+
+def definition(test: Test, root: str) -> str:
+    target = PurePosixPath(root, test.path)
+    title = test.name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'[{test.name}]: {target}#L{test.line} "{title}"'
+
+
 def check_citations(book: Book, page: Page) -> Iterator[Problem]:
-    names = [test.name for path in book.test_files(page.chapter) for test in tests_in(book, path)]
-    for name, line in cited(page):
-        if name not in names:
+    known, marks = citable(book, page), list(cited(page))
+    for name, line in marks:
+        if name not in known:
             where = f"chapter {page.chapter.label}" if page.chapter else "any chapter"
-            sentence = f"no test of {where} is named \"{name}\"{closest(name, names)}"
+            sentence = f"no test of {where} is named \"{name}\"{closest(name, known)}"
             yield Problem(page.name, line, sentence)
+    if marks and len(page.marked("tests")) != 1:
+        sentence = "a page that cites tests has one block <!-- tests --> <!-- end --> at its end"
+        yield Problem(page.name, marks[0][1], sentence)
+    for match in OLD_CITATION.finditer(page.prose(code=False)):
+        sentence = f"a citation is a mark after the claim: [✓][{' '.join(match[1].split())}]"
+        yield Problem(page.name, page.line_of(match.start()), sentence)
 
 
 def check_coverage(book: Book, page: Page, chapter: Chapter) -> Iterator[Problem]:
@@ -106,7 +139,7 @@ def check_statement(statement: Statement, tests: list[Test], names: set[str], pa
         yield Problem(COVERAGE, statement.line, sentence)
     elif not names.intersection(tagged):
         sentence = f"{statement.id} is not shown in {page.name}: it cites none of its tests, " \
-                   f"such as *test: {tagged[0]}*"
+                   f"such as [✓][{tagged[0]}]"
         yield Problem(COVERAGE, statement.line, sentence)
 
 

@@ -35,6 +35,9 @@ markers in a page (each block ends with a line <!-- end -->; what is in between 
   <!-- chapters -->                                   the table of chapters
   0.896<!-- = name.name[2][1] -- OPTIONS -->          a number of the program's --json
   <!-- constants: 0.5 2.71828 -->                     numbers that no block needs to show
+  [✓][NAME]                                           after a claim, the test that would fail if
+                                                      it were false; Markdown makes a link of it
+  <!-- tests -->                                      at the page's end, where those links lead
   <!-- changes: a window of two days -->              the chapter's line in the table
   <!-- graph: "CAPTION" -->                           where the HTML book shows the chapter's data
                                                       flow, docs/graphs/NN_name.dot

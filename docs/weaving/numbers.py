@@ -28,12 +28,12 @@ VALUE_ANYWHERE = re.compile(CHAPTER + VALUE_IN_CHAPTER.pattern)
 STEP = re.compile(r"\[(\d+)\]|\.?([^.\[\]]+)")
 LONGEST_VALUE = 60  # a written number and its decorations are shorter
 
-# What looks like a number and is none: targets of links, addresses, attributes of HTML, and the
-# names of tests, which are checked as names.
+# What looks like a number and is none: targets of links and their definitions, addresses,
+# attributes of HTML, and the names of tests, which are checked as names.
 NOT_SAID = re.compile(
     r"""
-      (?<=\])\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)? | ^[ ]*\[[^\]]+\]:[ ]*\S+
-    | (?<!\*)\*test:[^*]+\* | https?://[^\s)>]+
+      (?<=\])\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)? | ^[ ]*\[[^\]]+\]:[^\n]*
+    | \[✓\]\[[^\[\]]+\] | https?://[^\s)>]+
     | </?[A-Za-z][\w-]*(?:\s+[\w-]+(?:=(?:"[^"]*"|'[^']*'))?)*\s*/?>
     """,
     re.VERBOSE | re.MULTILINE,

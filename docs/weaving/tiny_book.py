@@ -63,11 +63,14 @@ FIRST_README = """\
 <!-- changes: nothing before it -->
 # One mean
 
-The mean is 6 (*test: the mean of one day is the day*).
+The mean is 6. [✓][the mean of one day is the day]
 
 <!-- listing: attention.hpp [mean] -->
 <!-- end -->
 <!-- graph: "From days to their mean" -->
+
+<!-- tests -->
+<!-- end -->
 """
 
 SECOND_README = """\
@@ -78,8 +81,8 @@ SECOND_README = """\
 <!-- A remark, which is no marker -->
 One `.5` is a constant, `v1.2.3` is no number, and 11.5000 and $-0.2549$ stand below.
 Day two gives 89.6 %<!-- = moving.share --> and the coldest is **−0.25**<!-- = moving.cold
-days[0][1] -->, of 1,769,472<!-- = moving.count --> (*test: order
-matters now*). See [the diff](#the-diff) and [the start](../01_mean/README.md#one-mean "0.5").
+days[0][1] -->, of 1,769,472<!-- = moving.count -->. [✓][order
+matters now] See [the diff](#the-diff) and [the start](../01_mean/README.md#one-mean "0.5").
 
 <!-- listing: attention.hpp [sum] without-comments -->
 <!-- end -->
@@ -105,12 +108,15 @@ matters now*). See [the diff](#the-diff) and [the start](../01_mean/README.md#on
 <!-- end -->
 <!-- live: 2 window "A window to move" -- --text "1, 2, 3" -->
 <!-- end -->
+
+<!-- tests -->
+<!-- end -->
 """
 
 FRONT = """\
 # Means
 
-See *test: order matters now* and 7.5000.
+See 7.5000. [✓][order matters now] [✓][the mean of one day is the day]
 
 <!-- chapters -->
 <!-- end -->
@@ -121,6 +127,9 @@ See *test: order matters now* and 7.5000.
 <!-- command: ./chapters/diff 2 --stat --machine -->
 <!-- end -->
 One share is 0.90<!-- = 2 moving.share -->.
+
+<!-- tests -->
+<!-- end -->
 """
 
 FIRST_TESTS = """\
