@@ -23,11 +23,12 @@ import tempfile
 import termios
 import textwrap
 import time
+import types
 import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "common")]
 sys.dont_write_bytecode = True
 
 from exercising import compiler, blanks, processes, results, sanitizers, screen, verdict  # noqa: E402
@@ -100,35 +101,38 @@ EXERCISES = """
     hint: what
     hint: : first(a), second(b)
     """
-# As Catch2 writes its XML.
+# As Catch2 writes its XML, into the file after --out.
 TEST = r"""
     #include "attention.hpp"
     #include <cstdio>
     #include <exception>
 
+    std::FILE* told;
+
     template <class Function>
     void check(const char* name, int line, int want, const Function& function) {
-      std::printf("<TestCase name=\"%s\" filename=\"%s\" line=\"%d\">", name, __FILE__, line);
-      std::fflush(stdout);
+      std::fprintf(told, "<TestCase name=\"%s\" filename=\"%s\" line=\"%d\">", name, __FILE__, line);
+      std::fflush(told);
       try {
         const int got = function();
         if (got != want) {
-          std::printf("<Expression success=\"false\" type=\"CHECK\" filename=\"%s\" line=\"%d\"><Original>value == want</Original>"
+          std::fprintf(told, "<Expression success=\"false\" type=\"CHECK\" filename=\"%s\" line=\"%d\"><Original>value == want</Original>"
                       "<Expanded>%d == %d%s</Expanded></Expression>", __FILE__, line, got, want,
                       got == 2 * 8 ? "\n  This looks like: doubled, and not halved." : "");
         }
       } catch (const std::exception& error) {
-        std::printf("<Exception filename=\"%s\" line=\"%d\">%s</Exception>", __FILE__, line, error.what());
+        std::fprintf(told, "<Exception filename=\"%s\" line=\"%d\">%s</Exception>", __FILE__, line, error.what());
       }
-      std::printf("</TestCase>\n");
+      std::fprintf(told, "</TestCase>\n");
     }
 
-    int main() {
-      std::printf("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Catch name=\"stand-in\">");
+    int main(int, char** words) {
+      told = std::fopen(words[6], "w");
+      std::fprintf(told, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Catch name=\"stand-in\">");
       check("half of eight is four", __LINE__, 4, [] { return half(8); });
       check("twice four is eight", __LINE__, 8, [] { return twice(4); });
       check("a pair is two numbers", __LINE__, 12, [] { return 10 * Pair(1, 2).first + Pair(1, 2).second; });
-      std::printf("</Catch>\n");
+      std::fprintf(told, "</Catch>\n");
     }
     """
 FILES = {
@@ -174,7 +178,7 @@ def write(path, text):
 def make_stand_in(folder):
     for name, text in FILES.items():
         write(folder / name, text)
-    for name in ("tests/exercise", "tests/blank.hpp", "common/setup"):
+    for name in ("tests/exercise", "tests/blank.hpp", "common/entry.py", "common/setup"):
         shutil.copy(ROOT / name, folder / name)
     shutil.copytree(ROOT / "tests/exercising", folder / "tests/exercising", ignore=shutil.ignore_patterns("__py*"))
 
@@ -245,6 +249,13 @@ class Terminal:
             self.read(0.05)
 
 
+def is_running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def plain(shown):
     """What stands on the screen: without colours, and with what was wiped out left out."""
     shown = re.sub(r"\r+\n", "\n", shown).split("\033[2J")[-1]
@@ -311,7 +322,7 @@ class Session(unittest.TestCase):
         self.assertIn("1.1 the division is still empty", self.call("check", "--quick", expect=1))
         self.fill("1.1", "result = x * 2;")
         shown = self.call("check", "--quick", expect=1)
-        self.assertIn("✗ half of eight is four\n  This looks like: doubled, and not halved.\n  tests/01_one.cpp:24", shown)
+        self.assertIn("✗ half of eight is four\n  This looks like: doubled, and not halved.\n  tests/01_one.cpp:27", shown)
         self.assertIn("2 tests pass, 1 fails.", shown)
         self.fill_right()
         shown = self.call("check")
@@ -457,6 +468,76 @@ class Session(unittest.TestCase):
         shown = " ".join(self.call("check", expect=1).split())
         self.assertIn("The tests crashed: SIGSEGV", shown)
         self.assertIn("The sanitizers report", shown)
+
+    def test_what_the_reader_s_code_prints_is_shown_and_never_a_result(self):
+        self.call("start", "1.1")
+        self.edit("#include <vector>", "#include <iostream>\n#include <vector>")
+        self.fill("1.1", r"""
+            std::cout << "i < " << x << " & </TestCase></Catch>" << std::endl;
+            std::cout << "\033[31mred\033[0m\033[2J nul:" << '\0' << " not UTF-8:\xff" << std::endl;
+            std::cerr << "to standard error" << std::endl;
+            result = x / 2;""")
+        shown = self.call("check", "--quick")
+        self.assertIn("Your code printed:\n  i < 8 & </TestCase></Catch>\n"
+                      "  red␛[2J nul:␀ not UTF-8:\ufffd\n  to standard error\n", shown)
+        self.assertIn("✓ 3 tests pass", shown)
+        self.edit("result = x / 2;", "result = x * 2;")
+        self.assertRegex(self.call("check", "--quick", expect=1), r"This looks like: doubled[^✓]*i < 8 & </TestCase></Catch>")
+
+    def test_what_is_printed_before_a_crash_is_shown(self):
+        self.call("start", "1.1")
+        self.edit("#include <vector>", "#include <cstdio>\n#include <vector>")
+        self.fill("1.1", 'std::fprintf(stderr, "x is %d\\n", x); result = *static_cast<volatile int*>(nullptr);')
+        self.assertRegex(self.call("check", "--quick", expect=1), "(?s)crashed: SIGSEGV.*Your code printed:\n  x is 8\n")
+
+    def test_endless_printing_is_bounded_and_said_to_be_cut(self):
+        self.call("start", "1.1")
+        self.edit("#include <vector>", "#include <cstdio>\n#include <vector>")
+        self.fill("1.1", 'for (;;) std::puts("a line");')
+        shown = self.call("check", "--quick", expect=1)
+        self.assertIn("this looks like an endless loop", shown)
+        self.assertEqual(shown.count("a line"), verdict.PRINTED)
+        self.assertRegex(shown, r"That was cut: it printed [\d,]{9,} bytes. --verbose shows the first and the last of them.")
+        self.assertLess(len(self.call("check", "--quick", "--verbose", expect=1)), 4 * processes.KEPT)
+
+    def test_a_copy_that_sleeps_is_ended_at_the_limit(self):
+        self.call("start", "1.1")
+        self.edit("#include <vector>", "#include <unistd.h>\n#include <vector>")
+        self.fill("1.1", "for (;;) pause();")
+        start = time.monotonic()
+        self.assertIn("so it waits for something", " ".join(self.call("check", "--quick", expect=1).split()))
+        self.assertLess(time.monotonic() - start, 60)
+
+    def test_whatever_ends_the_runner_ends_the_tests_and_what_they_forked(self):
+        self.call("start", "1.1")
+        self.edit("#include <vector>", "#include <unistd.h>\n#include <vector>")
+        self.fill("1.1", "fork(); for (volatile int i = x;;) i = x;")
+        for number, code in ((signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)):
+            with self.subTest(number):
+                runner = subprocess.Popen([self.book / "tests/exercise", "check"], stdout=subprocess.PIPE,
+                                          stderr=subprocess.PIPE, text=True)
+                self.wait_for_programs(2)
+                runner.send_signal(number)
+                shown, errors = runner.communicate(timeout=30)
+                self.assertEqual((runner.returncode, errors), (code, ""))
+                self.assertIn("Stopped.", shown)
+                time.sleep(0.2)
+                self.assertEqual(self.programs(), [])
+
+    def wait_for_programs(self, count):
+        end = time.monotonic() + PATIENCE
+        while len(self.programs()) < count:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+
+    def programs(self):
+        """The processes that run this book's tests."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                if path.read_bytes().startswith(os.fsencode(self.book / "build/exercise_runner/tests/")):
+                    found.append(path.parent.name)
+        return found
 
     # --- bad input -----------------------------------------------------------------------------
 
@@ -706,22 +787,28 @@ class Reading(unittest.TestCase):
 
     def test_the_xml_of_both_catch2_versions_is_understood(self):
         for begin, end in (('<Catch name="t"><Group name="t">', "</Group></Catch>"), ('<Catch2TestRun name="t">', "</Catch2TestRun>")):
-            read = results.read(f'<?xml version="1.0"?>{begin}{self.FAILURE}<TestCase name="b" filename="t.cpp" line="5"/>{end}')
+            read = results.read(f'<?xml version="1.0"?>{begin}{self.FAILURE}<TestCase name="b" filename="t.cpp" line="5"/>{end}'.encode())
             self.assertTrue(read.complete)
             self.assertEqual(([test.name for test in read.failing], [test.name for test in read.passing]), (["a"], ["b"]))
             failure = read.failing[0].failures[0]
             self.assertEqual((failure.line, failure.original, failure.expanded, failure.infos), (2, "x == 1", "2 == 1", ["T = 2"]))
 
+    def test_characters_that_xml_lacks_do_not_end_the_results(self):
+        read = results.read(b'<Catch><TestCase name="a" filename="t" line="1"><Exception filename="t" line="2">a\x0cb\0\xff\xef\xbf\xbf'
+                            b'</Exception></TestCase></Catch>')
+        self.assertTrue(read.complete)
+        self.assertEqual(read.failing[0].failures[0].message, "a\ufffdb\ufffd\ufffd\ufffd")
+
     def test_what_came_before_a_crash_counts(self):
-        read = results.read(f'<Catch>{self.FAILURE}<TestCase name="b" filename="t.cpp" line="5"><Info>x')
+        read = results.read(f'<Catch>{self.FAILURE}<TestCase name="b" filename="t.cpp" line="5"><Info>x'.encode())
         self.assertFalse(read.complete)
         self.assertEqual([test.name for test in read.interrupted], ["b"])
         self.assertEqual([test.name for test in read.failing], ["a"])
 
     def test_an_exception_within_a_check_is_told(self):
-        read = results.read('<Catch><TestCase name="a" filename="t" line="1"><Expression success="false" filename="t" line="2">'
-                            '<Original>f()</Original><Expanded>f()</Expanded><Exception filename="t" line="2"> why </Exception>'
-                            '</Expression></TestCase></Catch>')
+        read = results.read(b'<Catch><TestCase name="a" filename="t" line="1"><Expression success="false" filename="t" line="2">'
+                            b'<Original>f()</Original><Expanded>f()</Expanded><Exception filename="t" line="2"> why </Exception>'
+                            b'</Expression></TestCase></Catch>')
         told = [line.text for line in verdict.told(read.failing[0].failures[0])]
         self.assertEqual((len(read.failing[0].failures), told), (1, ["It threw: why"]))
 
@@ -757,11 +844,33 @@ class Reading(unittest.TestCase):
                          (Path("/mine/a.hpp"), 9))
 
     def test_a_program_that_gets_no_processor_gets_more_time(self):
+        self.addCleanup(setattr, processes, "Times", processes.Times)
+        processes.Times = lambda pid: types.SimpleNamespace(used=0.0, starved=0.35)
         start = time.monotonic()
-        self.assertFalse(processes.run(["sleep", "0.5"], limit=0.1).too_long)
         self.assertTrue(processes.run(["sleep", "60"], limit=0.1).too_long)
-        self.assertTrue(processes.run(["sh", "-c", "while :; do :; done"], limit=0.2).too_long)
-        self.assertLess(time.monotonic() - start, 30)
+        self.assertTrue(0.44 < time.monotonic() - start < 5)
+
+    def test_a_program_is_stopped_at_its_limit_whether_it_works_or_sleeps(self):
+        for command in (["sleep", "60"], ["sh", "-c", "while :; do :; done"]):
+            start = time.monotonic()
+            done = processes.run(command, limit=0.5)
+            self.assertTrue(done.too_long)
+            self.assertLess(time.monotonic() - start, 4)
+            self.assertEqual(done.busy > 0.1, command[0] == "sh")
+
+    def test_nothing_that_a_program_has_started_outlives_it(self):
+        for script in ("sleep 300 & echo $!", "sleep 300 >&- 2>&- & echo $!", "trap '' TERM; sleep 300 & echo $!; wait"):
+            done = processes.run(["bash", "-c", script], limit=1)
+            self.assertRegex(done.output, r"^\d+\n$")
+            time.sleep(0.2)
+            self.assertFalse(is_running(int(done.output)), script)
+
+    def test_of_what_is_printed_the_first_and_the_last_are_kept(self):
+        done = processes.run(["sh", "-c", "echo first; head -c 5000000 /dev/zero | tr '\\0' x; echo last"])
+        self.assertTrue(done.output.startswith("first\nxxx"))
+        self.assertTrue(done.output.endswith("xxxlast\n"))
+        self.assertEqual(done.lost, 5000000 + len("first\nlast\n") - 2 * processes.KEPT)
+        self.assertIn(f"[{done.lost:,} bytes are left out here]", done.output)
 
     def test_text_is_set_to_the_width(self):
         self.assertEqual(screen.wrapped("one two three", 8), ["one two", "three"])

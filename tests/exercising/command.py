@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn, Sequence
 
+from entry import Interrupted
 from exercising import beginning, showing, trying
 from exercising.desk import ME, Desk
 from exercising.screen import Screen
@@ -56,10 +57,12 @@ def main(arguments: Sequence[str], root: Path) -> int:
         raise
     except OSError as error:
         return refuse(screen, f"{error.filename or ME}: {error.strerror or error}.")
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as ending:
         screen.unnote()
         print(f"\nStopped. Your copies are as you saved them. To go on: {ME} watch")
-        return 0 if options.command == "watch" else 130
+        if options.command == "watch" and not isinstance(ending, Interrupted):
+            return 0
+        raise
 
 
 def refuse(screen: Screen, sentence: str) -> int:

@@ -13,12 +13,12 @@ from exercising import compiler, sanitizers
 from exercising.book import Chapter
 from exercising.copies import Copies
 from exercising.blanks import Blank
-from exercising.processes import Finished, never
+from exercising.processes import BUSY, Finished, never
 from exercising.progress import Progress
 from exercising.results import Results
 from exercising.screen import Line
 from exercising.trees import SLOWER, TIME_LIMIT, Workshop, fails
-from exercising.verdict import Verdict, counted, during, ending, everything, names, summary
+from exercising.verdict import Verdict, counted, during, ending, everything, names, printed, summary
 
 
 class Judge:
@@ -64,8 +64,16 @@ class Judge:
 
     def _tested(self, chapter: Chapter, results: Results, done: Finished, built: Finished,
                 empty: list[Blank]) -> Verdict:
+        verdict = self._verdict(chapter, results, done, built, empty)
+        shown, everything_printed = printed(done)
+        verdict.lines += shown
+        verdict.details += everything_printed
+        return verdict
+
+    def _verdict(self, chapter: Chapter, results: Results, done: Finished, built: Finished,
+                 empty: list[Blank]) -> Verdict:
         if done.too_long:
-            return self._endless(results)
+            return self._endless(results, done)
         if results.interrupted or not results.complete or (done.code and not results.failing):
             return self._crashed(results, done)
         if results.failing:
@@ -82,7 +90,7 @@ class Judge:
             Line(f"A new copy, with the blanks you have started: ./tests/exercise reset {chapter.number}")])
 
     def _broken(self, chapter: Chapter, built: Finished, filled: list[Blank]) -> Verdict:
-        output = built.output + built.errors
+        output = built.output
         error = compiler.first_error(output, self.copies.folder / chapter.name)
         details = [Line(compiler.without_ninja(output), wrap=False)]
         if error is None:
@@ -98,14 +106,16 @@ class Judge:
             lines.append(Line(f"(For this try, {names(filled)}, still empty, had the book's lines.)", "faint"))
         return Verdict("broken", lines, details)
 
-    def _endless(self, results: Results) -> Verdict:
-        return Verdict("endless", [
-            Line(f"It ran longer than {TIME_LIMIT} s and was stopped: this looks like an endless loop.", "bad"),
-            *during(results)])
+    def _endless(self, results: Results, done: Finished) -> Verdict:
+        reason = "this looks like an endless loop."
+        if done.busy < BUSY * TIME_LIMIT:
+            reason = (f"it used {done.busy:.1f} s of a processor meanwhile, so it waits for something. Does it sleep, or "
+                      "wait for input or for a lock?")
+        return Verdict("endless", [Line(f"It ran longer than {TIME_LIMIT} s and was stopped: {reason}", "bad"),
+                                   *during(results)])
 
     def _crashed(self, results: Results, done: Finished) -> Verdict:
-        return Verdict("crashed", [Line(f"The tests crashed: {ending(results, done)}.", "bad"), *during(results)],
-                       [Line(done.errors, wrap=False)])
+        return Verdict("crashed", [Line(f"The tests crashed: {ending(results, done)}.", "bad"), *during(results)])
 
     def _failed(self, results: Results) -> Verdict:
         details = [line for test in results.failing for line in everything(test, self.name)]
@@ -152,8 +162,8 @@ class Judge:
         return self._sanitized(chapter, results, done)
 
     def _sanitized(self, chapter: Chapter, results: Results, done: Finished) -> Verdict:
-        output = done.errors + done.output
-        report = sanitizers.report(output)
+        said = done.report or ("" if results.complete else done.output)  # GCC's own library writes to standard error
+        report = sanitizers.report(said)
         if not report:
             clean = done.code == 0 and results.complete
             return Verdict("passed" if clean else "failed", [
@@ -161,7 +171,7 @@ class Judge:
                 else Line("The sanitizers found nothing that they could name.")])
         lines = [Line(f"The sanitizers report: {report}", "bad"),
                  Line(f"It means: {sanitizers.meaning(report)}", indent=2)]
-        place = sanitizers.place(output, self.copies.folder / chapter.name)
+        place = sanitizers.place(said, self.copies.folder / chapter.name)
         if place:
             lines.append(Line(f"{self.name(place[0])}:{place[1]}", "name", indent=2))
-        return Verdict("failed", [*lines, *during(results)], [Line(done.errors, wrap=False)])
+        return Verdict("failed", [*lines, *during(results)], [Line(said, wrap=False)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as Xml
 from dataclasses import dataclass, field
 
@@ -54,11 +55,14 @@ class Results:
 FAILURES = ("Expression", "Exception", "FatalErrorCondition", "Failure")
 
 
-def read(output: str) -> Results:
+NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # Catch2 lets some of them through
+
+
+def read(told: bytes) -> Results:
     results = Results()
     parser = Xml.XMLPullParser(("start", "end"))
     try:
-        parser.feed(output)
+        parser.feed(NOT_IN_XML.sub("\ufffd", told.decode(errors="replace")))
         parser.close()
     except Xml.ParseError:
         pass  # what came before it counts

@@ -29,7 +29,7 @@ MEANINGS = {
     "shift exponent": "bits are shifted by more than there are",
     "misaligned address": "a number is read from a place where none can begin",
 }
-REPORT = re.compile(r"ERROR: AddressSanitizer: (?P<address>.*)|runtime error: (?P<behaviour>.*)")
+REPORT = re.compile(r"(?m)^==\d+==ERROR: AddressSanitizer: (?P<address>.*)|^\S.*:\d+:\d+: runtime error: (?P<behaviour>.*)")
 
 
 def report(output: str) -> str:
@@ -46,8 +46,6 @@ def meaning(words: str) -> str:
 
 
 def place(output: str, folder: Path) -> Optional[tuple[Path, int]]:
-    """The first line of a file in the folder that the report names."""
-    for path, line in re.findall(r"(/[^\s:]+(?: [^\s:]+)*):(\d+)", output):
-        if folder in Path(path).parents:
-            return Path(path), int(line)
-    return None
+    """The first line of a file in the folder that the report names. A path may have spaces and colons in it."""
+    found = re.search(rf"({re.escape(str(folder))}/.+?):(\d+)", output)
+    return (Path(found[1]), int(found[2])) if found else None

@@ -9,6 +9,9 @@ import sys
 import textwrap
 from dataclasses import dataclass
 
+COLOUR = re.compile(r"\033\[[0-9;:]*m")
+CONTROL = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\t\n"}  # pictures: ␀ for NUL
+CONTROL.update({code: "\ufffd" for code in range(0x7F, 0xA0)})
 COLOURS = {"good": "32", "bad": "31", "name": "1", "faint": "2", "added": "32", "removed": "31"}
 NARROW, WIDE = 20, 100  # columns; text is not set wider, and not narrower either
 
@@ -40,11 +43,11 @@ class Screen:
         sys.stdout.flush()
 
     def _set(self, line: Line) -> list[str]:
-        width = self.width - line.indent
+        width, text = self.width - line.indent, visible(line.text)
         if not line.wrap:
-            rows = [self._cut(row, width) for row in line.text.split("\n")]
+            rows = [self._cut(row, width) for row in text.split("\n")]
         else:
-            rows = [row for part in line.text.split("\n") for row in wrapped(part, width)]
+            rows = [row for part in text.split("\n") for row in wrapped(part, width)]
         return [" " * line.indent + self._coloured(row, line.style) if row else "" for row in rows]
 
     def _cut(self, row: str, width: int) -> str:
@@ -64,6 +67,11 @@ class Screen:
 
     def unnote(self) -> None:
         self.note("")
+
+
+def visible(text: str) -> str:
+    """The text without colours, and with a picture for every character that could do something to the terminal."""
+    return COLOUR.sub("", text).replace("\r\n", "\n").expandtabs().translate(CONTROL)
 
 
 def wrapped(text: str, width: int) -> list[str]:

@@ -50,7 +50,7 @@ class Tree:
         done = run(command, cwd=self.root, stop=stop)
         if done.code:
             (self.folder / "build.ninja").unlink(missing_ok=True)
-            said = f"{done.output}{done.errors}".rstrip()
+            said = done.output.rstrip()
             raise Trouble(f"CMake could not configure {self.folder.relative_to(self.root)}:\n{said}")
 
     def programs(self, chapter: str) -> list[str]:
@@ -65,11 +65,17 @@ class Tree:
 
     def test(self, program: str, limit: float = TIME_LIMIT,
              stop: Callable[[], bool] = never) -> tuple[results.Results, Finished]:
-        """At the limit the program is told to end, so that Catch2 can say where it was."""
-        options = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
-        environment = {**os.environ, **options}
-        done = run([self.folder / "tests" / program, "--order", "decl", "--reporter", "xml"], limit=limit, environment=environment, stop=stop)
-        return results.read(done.output), done
+        """Results, and what the sanitizers report, come in files: the program's output is the reader's own. At the limit
+        the program is told to end, so that Catch2 can say where it was."""
+        told, reports = self.folder / "results.xml", self.folder / "report"
+        for old in [told, *self.folder.glob(f"{reports.name}.*")]:
+            old.unlink(missing_ok=True)
+        options = {"ASAN_OPTIONS": f'detect_leaks=0:log_path="{reports}"',
+                   "UBSAN_OPTIONS": f'halt_on_error=1:print_stacktrace=1:log_path="{reports}"'}
+        command = [self.folder / "tests" / program, "--order", "decl", "--reporter", "results", "--out", told]
+        done = run(command, limit=limit, environment={**os.environ, **options}, stop=stop)
+        done.report = "".join(path.read_text(errors="replace") for path in sorted(self.folder.glob(f"{reports.name}.*")))
+        return results.read(told.read_bytes() if told.is_file() else b""), done
 
 
 def fails(told: results.Results, done: Finished) -> bool:

@@ -18,6 +18,7 @@ from exercising.processes import Finished
 from exercising.results import Failure, Results, Test
 from exercising.screen import Line
 
+PRINTED, LONGEST = 10, 500  # lines of what the reader's code prints that are shown, and characters of one of them
 OTHERS = 3  # names of further failing tests that are shown
 LOOKS_LIKE = "This looks like:"
 EXPLAINED = re.compile(rf"{LOOKS_LIKE}|Its shape is |\d+ of \d+ entries are wrong")
@@ -124,6 +125,20 @@ def ending(results: Results, done: Finished) -> str:
     if done.code < 0:
         return signal.Signals(-done.code).name
     return f"they ended with the exit code {done.code}" if done.code else "they ended too early"
+
+
+def printed(done: Finished) -> tuple[list[Line], list[Line]]:
+    """The beginning of what the reader's code printed, and all that is known of it."""
+    rows = done.output.rstrip("\n").split("\n")
+    if rows == [""]:
+        return [], []
+    title = [Line(), Line("Your code printed:", "name")]
+    shown = [Line(row[:LONGEST], indent=2, wrap=False) for row in rows[:PRINTED]]
+    if len(rows) > PRINTED or done.lost or any(len(row) > LONGEST for row in rows):
+        size = len(done.output.encode()) + done.lost
+        shown.append(Line(f"That was cut: it printed {size:,} bytes. --verbose shows "
+                          f"{'the first and the last of them' if done.lost else 'them all'}.", "faint", indent=2))
+    return title + shown, title + [Line(row, indent=2, wrap=False) for row in rows]
 
 
 def counted(count: int, one: str, many: str) -> str:
