@@ -104,7 +104,7 @@ class BookCase(unittest.TestCase):
 class Weaving(BookCase):
     def test_a_woven_book_agrees(self):
         code, printed, _ = run_weave(self.root, "--check")
-        self.assertEqual((code, printed), (0, "3 pages agree with the code\n"))
+        self.assertEqual((code, printed), (0, "4 pages agree with the code\n"))
 
     def test_weaving_again_writes_nothing(self):
         before = self.snapshot()
@@ -426,6 +426,65 @@ class Prose(BookCase):
         self.append(PAGE, "\n![a](figures/means.svg) [b](/docs/budgets.txt) [c](../../README.md) "
                           "[d](<main.cpp>) [e](mailto:a@b.org) `[f](gone)` [g](attention.hpp#L3)\n")
         self.assert_agrees()
+
+
+class Terms(BookCase):
+    GLOSSARY = "docs/glossary.md"
+    FIRST = "chapters/01_mean/README.md"
+
+    def leave_out(self, pattern):
+        (self.root / "docs/unrevised.txt").write_text(f"# later\n{pattern}  # soon\n")
+
+    def test_an_entry_leads_to_the_heading_over_the_definition(self):
+        self.assertIn("<!-- defined: 01 also means, mean of one day -->\n[One mean](../chapters/01_mean/README.md)\n",
+                      self.text(self.GLOSSARY))
+        self.replace(PAGE, "## The diff\n", "## The diff\n\nA **moving\nmean.** It\n")
+        self.replace(PAGE, "A **moving mean**", "It")
+        self.assert_reports(self.GLOSSARY, "<!-- defined: 02 -->", "this defined block is stale")
+        run_weave(self.root)
+        self.assertIn("[Moving means, “The diff”](../chapters/02_window/README.md#the-diff)", self.text(self.GLOSSARY))
+        self.assertIn("<!-- defined: front -->\n[Means](../README.md)\n", self.text(self.GLOSSARY))
+
+    def test_a_term_that_is_not_bold_where_it_is_first_used(self):
+        self.replace(self.FIRST, "**mean**", "mean")
+        self.assert_reports(self.FIRST, "The mean is", "\"mean\" is not bold where the chapter first uses it")
+
+    def test_a_term_that_is_defined_nowhere(self):
+        self.replace(PAGE, "**moving mean**", "mean")
+        self.assertIn(f"{self.GLOSSARY}:15: \"moving mean\" is defined nowhere: chapter 02 does not have it in bold",
+                      run_weave(self.root, "--check", "2")[1])
+
+    def test_a_term_that_is_used_before_its_definition(self):
+        self.append(self.FIRST, "\nMind the moving\nmean.\n")
+        self.assert_reports(self.FIRST, "Mind the", "\"moving mean\" is used here and defined in chapter 02")
+        self.replace(PAGE, "One `.5`", "A Moving mean. One `.5`")
+        self.assert_reports(PAGE, "A Moving", f"is used here and defined in line {self.line_of(PAGE, 'A **moving')}")
+
+    def test_early_words_that_are_no_early_uses(self):
+        self.append(self.FIRST, "\n## A moving mean\n\nA window, `moving mean`, $moving mean$, and the [moving mean]"
+                                "(../02_window/README.md), not moving-mean.\n")
+        self.assert_agrees("1")
+
+    def test_a_longer_term_hides_those_inside_it(self):
+        self.replace(self.FIRST, "The **mean** is 6.", "The mean of one day is the **mean**.")
+        self.replace(self.GLOSSARY, "also means, mean of one day", "also means")
+        self.assert_reports(self.FIRST, "The mean", "\"mean\" is used here and defined in line")
+        self.replace(self.GLOSSARY, "<!-- defined: front -->", "<!-- defined: front also mean of one day -->")
+        self.assert_agrees("1")
+
+    def test_what_is_not_revised_is_left_out(self):
+        self.replace(self.FIRST, "**mean**", "mean")
+        for pattern in ("chapters/01_mean", "chapters/*/README.md"):
+            self.leave_out(pattern)
+            self.assert_agrees("1")
+        self.leave_out("chapters/02_window")
+        self.assert_reports(self.FIRST, "The mean is", "is not bold")
+
+    def test_an_entry_in_another_form(self):
+        self.replace(self.GLOSSARY, "defined: front", "defined: soon")
+        self.assert_reports(self.GLOSSARY, "<!-- defined: soon", "this marker is written <!-- defined: CHAPTER")
+        self.replace(self.GLOSSARY, "defined: soon", "defined: 09")
+        self.assert_reports(self.GLOSSARY, "<!-- defined: 09", "there is no chapter 9")
 
 
 class Coverage(BookCase):

@@ -35,7 +35,11 @@ class Frame:
         for other in self._book.chapters:
             inside = links(companions(self._book, other), address) if other == chapter else ""
             yield f"<li>{link(site.chapter_page(other), site.title_of(self._book, other), address)}{inside}</li>"
-        yield "</ul>\n<h2>Code</h2>"
+        yield "</ul>"
+        back = site.back_pages(self._book)
+        if back:
+            yield f"<h2>At the back</h2>\n{links(back, address)}"
+        yield "<h2>Code</h2>"
         yield links([(site.FILES, "All files"), (site.SHARED, "Shared by all chapters")], address)
 
     def _turn(self, address: str) -> str:
@@ -72,6 +76,7 @@ def neighbours(book: Book, address: str) -> tuple[Optional[tuple[str, str]], Opt
     """The pages before and after one; what belongs to a chapter leads back to its text and on to the next one."""
     order = [(site.FRONT, "The book"), (site.MAP, "Map of the book")]
     order += [(site.chapter_page(chapter), site.title_of(book, chapter)) for chapter in book.chapters]
+    order += site.back_pages(book)
     addresses = [page[0] for page in order]
     if address in addresses:
         place = addresses.index(address)

@@ -48,6 +48,7 @@ class Maker:
         texts: dict[str, Optional[Chapter]] = {site.FRONT: None}
         texts.update({site.chapter_page(chapter): chapter for chapter in chapters})
         texts.update({site.diff_page(chapter): chapter for chapter in chapters[1:]})
+        texts.update({address: None for address, _ in site.back_pages(self._book)})
         found = {address: pages.read(self._work / "doxygen", address) for address in texts}
         try:
             self._formulas.prepare(page.contents for page in found.values())
@@ -59,8 +60,9 @@ class Maker:
     def _write_text(self, page: DoxygenPage, chapter: Optional[Chapter]) -> None:
         contents = self._formulas.put_into(pages.refined_text(page))
         lead = self._lead(chapter, page.address) if chapter else ""
-        kind = "changes" if chapter and page.address == site.diff_page(chapter) else "text"
-        if kind == "text":
+        is_diff = chapter and page.address == site.diff_page(chapter)
+        kind = "changes" if is_diff else "text" if chapter or page.address == site.FRONT else "text back"
+        if not is_diff:
             contents = pages.with_links(contents, self._names(chapter), page.address)
             contents = GRAPH.sub(lambda match: graphs.data_flow(self._book, chapter, match[1]), contents)
         scripts, styles = self._loads(contents, chapter)

@@ -57,6 +57,8 @@ def page_of(book: Book, path: Path) -> str:
     chapter = chapter_of(book, path)
     if chapter and path == chapter.readme:
         return chapter_page(chapter)
+    if path in book.back_matter():
+        return f"{path.stem}.html"
     return source_page(book.name(path))
 
 
@@ -81,11 +83,20 @@ def readme(book: Book, path: Path) -> Page:
     return Page(book.name(path), book.read(path), chapter)
 
 
-@functools.lru_cache(maxsize=None)
 def title_of(book: Book, chapter: Chapter) -> str:
-    """The first heading of a chapter's text."""
-    heading = re.search(r"^# +(.+?) *$", readme(book, chapter.readme).prose(), re.M)
-    return heading[1] if heading else chapter.folder.name
+    return title_of_text(book, chapter.readme)
+
+
+@functools.lru_cache(maxsize=None)
+def title_of_text(book: Book, path: Path) -> str:
+    """The first heading of a chapter's text, or of another."""
+    heading = re.search(r"^# +(.+?) *$", readme(book, path).prose(), re.M)
+    return heading[1] if heading else path.parent.name
+
+
+def back_pages(book: Book) -> list[tuple[str, str]]:
+    """What comes after the chapters: addresses and titles."""
+    return [(page_of(book, path), title_of_text(book, path)) for path in book.back_matter()]
 
 
 def change_of(book: Book, chapter: Chapter) -> str:

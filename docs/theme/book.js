@@ -110,11 +110,12 @@ function loadWords() {
   return loading;
 }
 
-/** How well an entry fits: 0 when one of the words is not in it. A text is worth more than a list of functions. */
+/** How well an entry fits: 0 when one of the words is not in it. A text is worth more than a list of functions, and an
+    entry of the glossary that is called just so is worth most. */
 function fit([address, page, heading, text], words) {
-  const weight = /^(chapter_|index)/.test(address) ? 2 : 1;
+  const weight = /^(chapter_|index|glossary)/.test(address) ? 2 : 1;
   const title = (heading || page).toLowerCase();
-  let points = 0;
+  let points = address.startsWith("glossary") && title === words.join(" ") ? 10 : 0;
   for (const word of words) {
     if (title.includes(word)) points += 2 * weight;
     else if (`${page} ${text}`.toLowerCase().includes(word)) points += weight;

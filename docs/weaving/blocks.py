@@ -15,6 +15,7 @@ from weaving.citations import definitions
 from weaving.page import Block, Page, fenced
 from weaving.programs import Programs
 from weaving.regions import Regions
+from weaving.terms import defined_at
 
 CHAPTER = r"(?:(?P<chapter>\d+)(?:\s+|$))?"
 ARGUMENTS = r"(?:\s*(?<!\S)--(?:\s+(?P<arguments>.*))?)?"
@@ -55,6 +56,8 @@ class BlockMaker:
         }
 
     def make(self, page: Page, block: Block) -> Product:
+        if block.marker.word == "defined":
+            return Product(defined_at(self._book, page, block))
         return self._makers[block.marker.word](page, block.marker.text)
 
     def _listing(self, page: Page, text: str) -> Product:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Iterable, NamedTuple, Optional
 
+BACK_MATTER = ("glossary.md",)
 CHAPTER_FOLDER = re.compile(r"(\d\d)_\w+")
 
 
@@ -77,8 +78,15 @@ class Book:
         return earlier[-1] if earlier else None
 
     def pages(self) -> list[Place]:
+        """The front page, the chapters, and what comes after them, as far as it is there."""
         front = Place(self.root / "README.md", None)
-        return [front, *(Place(chapter.readme, chapter) for chapter in self.chapters)]
+        chapters = [Place(chapter.readme, chapter) for chapter in self.chapters]
+        back = [Place(path, None) for path in self.back_matter()]
+        return [front, *chapters, *back]
+
+    def back_matter(self) -> list[Path]:
+        paths = (self.root / "docs" / name for name in BACK_MATTER)
+        return [path for path in paths if path.exists()]
 
     def test_files(self, chapter: Optional[Chapter]) -> list[Path]:
         """A chapter's test files; without a chapter, those of all."""

@@ -38,6 +38,9 @@ markers in a page (each block ends with a line <!-- end -->; what is in between 
   [✓][NAME]                                           after a claim, the test that would fail if
                                                       it were false; Markdown makes a link of it
   <!-- tests -->                                      at the page's end, where those links lead
+  <!-- defined: 03 also FORM, FORM -->                under a term of docs/glossary.md: a link to the
+                                                      bold term in chapter 03 ("front" is README.md;
+                                                      "everyday" may follow the number)
   <!-- changes: a window of two days -->              the chapter's line in the table
   <!-- graph: "CAPTION" -->                           where the HTML book shows the chapter's data
                                                       flow, docs/graphs/NN_name.dot

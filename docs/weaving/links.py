@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from pathlib import Path
-from typing import Iterator, Optional
+from typing import Iterator, NamedTuple, Optional
 from urllib.parse import unquote
 
 from weaving.book import Book, Mistake, Problem, closest
@@ -60,17 +60,33 @@ def other_page(book: Book, path: Path) -> Page:
         return Page(book.name(path), "")
 
 
+class Heading(NamedTuple):
+    position: int
+    words: str
+    anchor: str
+
+
 def anchors(page: Page) -> set[str]:
-    """What GitHub calls the headings of a page; a title that comes again is numbered."""
-    found: set[str] = set(NAMED.findall(page.prose(code=False)))
-    for heading in HEADING.findall(page.prose()):
-        name = slug(heading)
+    """What a link can point to on a page."""
+    return {*NAMED.findall(page.prose(code=False)), *(heading.anchor for heading in headings(page))}
+
+
+def headings(page: Page) -> Iterator[Heading]:
+    """With what GitHub calls them; a title that comes again is numbered."""
+    taken: set[str] = set(NAMED.findall(page.prose(code=False)))
+    for match in HEADING.finditer(page.prose()):
+        name = slug(match[1])
         again, number = name, 0
-        while again in found:
+        while again in taken:
             number += 1
             again = f"{name}-{number}"
-        found.add(again)
-    return found
+        taken.add(again)
+        yield Heading(match.start(), match[1], again)
+
+
+def heading_before(page: Page, position: int) -> Optional[Heading]:
+    earlier = [heading for heading in headings(page) if heading.position <= position]
+    return earlier[-1] if earlier else None
 
 
 def slug(heading: str) -> str:

@@ -13,7 +13,7 @@ from typing import Iterable, Iterator, NamedTuple, Optional
 
 from weaving.book import Chapter, Problem, closest
 
-BLOCK_WORDS = ("listing", "output", "command", "diff", "figure", "live", "chapters", "tests")
+BLOCK_WORDS = ("listing", "output", "command", "diff", "figure", "live", "chapters", "tests", "defined")
 WORDS = (*BLOCK_WORDS, "end", "changes", "constants", "graph", "=")
 
 TOKEN = re.compile(

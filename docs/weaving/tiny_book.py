@@ -63,7 +63,7 @@ FIRST_README = """\
 <!-- changes: nothing before it -->
 # One mean
 
-The mean is 6. [✓][the mean of one day is the day]
+The **mean** is 6. [✓][the mean of one day is the day]
 
 <!-- listing: attention.hpp [mean] -->
 <!-- end -->
@@ -80,7 +80,7 @@ SECOND_README = """\
 <!-- constants: 0.5 -->
 <!-- A remark, which is no marker -->
 One `.5` is a constant, `v1.2.3` is no number, and 11.5000 and $-0.2549$ stand below.
-Day two gives 89.6 %<!-- = moving.share --> and the coldest is **−0.25**<!-- = moving.cold
+A **moving mean** has a **window**. Day two gives 89.6 %<!-- = moving.share --> and the coldest is **−0.25**<!-- = moving.cold
 days[0][1] -->, of 1,769,472<!-- = moving.count -->. [✓][order
 matters now] See [the diff](#the-diff) and [the start](../01_mean/README.md#one-mean "0.5").
 
@@ -116,7 +116,7 @@ matters now] See [the diff](#the-diff) and [the start](../01_mean/README.md#one-
 FRONT = """\
 # Means
 
-See 7.5000. [✓][order matters now] [✓][the mean of one day is the day]
+Keep a **record**; see 7.5000. [✓][order matters now] [✓][the mean of one day is the day]
 
 <!-- chapters -->
 <!-- end -->
@@ -129,6 +129,38 @@ See 7.5000. [✓][order matters now] [✓][the mean of one day is the day]
 One share is 0.90<!-- = 2 moving.share -->.
 
 <!-- tests -->
+<!-- end -->
+"""
+
+GLOSSARY = """\
+# Glossary
+
+## mean
+
+The sum over the number of days.
+
+<!-- defined: 01 also means, mean of one day -->
+<!-- end -->
+
+## moving mean
+
+A mean of the last days.
+
+<!-- defined: 02 -->
+<!-- end -->
+
+## window
+
+The days that a moving mean covers.
+
+<!-- defined: 02 everyday -->
+<!-- end -->
+
+## record
+
+What a test says.
+
+<!-- defined: front -->
 <!-- end -->
 """
 
@@ -158,6 +190,7 @@ FILES = {
     "chapters/02_window/attention.hpp": SECOND_MECHANISM,
     "chapters/02_window/main.cpp": "int main() {}\n",
     "common/tensor.hpp": "//! [days]\nusing Days = std::vector<double>;\n//! [days]\n",
+    "docs/glossary.md": GLOSSARY,
     "docs/budgets.txt": "# chapter, most lines\n02 40\n",
     "tests/coverage.txt": "# id, chapters, statement\nA1 01,02  a mean\n\nA2   02   windows, 07\n"
                           "A3   07   a chapter that is not written yet\n",

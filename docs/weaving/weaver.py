@@ -14,6 +14,7 @@ from weaving.links import check_links
 from weaving.numbers import check_numbers, check_values
 from weaving.page import Block, Page, framed
 from weaving.programs import Programs
+from weaving.terms import check_terms
 
 
 class Weaver:
@@ -86,6 +87,7 @@ class Weaver:
             yield from check_coverage(book, page, page.chapter)
             yield from check_budget(book, programs, page.chapter)
             yield from check_changes(book, page, page.chapter)
+            yield from check_terms(book, page, page.chapter)
 
 
 def first_change(stands: str, wanted: str) -> str:
