@@ -95,8 +95,7 @@ std::string cell_svg(double value, double x, double y, const Layout& layout,
 }
 
 ColorScale scale_for(const Panel& panel) {
-  return panel.full_color > 0 ? ColorScale{panel.full_color}
-                              : ColorScale{largest_size(panel.values)};
+  return panel.full_color > 0 ? ColorScale{panel.full_color} : ColorScale{max_abs(panel.values)};
 }
 
 std::string panel_svg(const Panel& panel, double x) {

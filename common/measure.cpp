@@ -23,7 +23,7 @@ double softmax_jacobian_norm(const Vector& weights) {
   return std::sqrt(sum_of_squares);
 }
 
-double spread(const Matrix& m) {
+double standard_deviation(const Matrix& m) {
   double sum = 0;
   double sum_of_squares = 0;
   for (const Real entry : m) {
@@ -42,7 +42,7 @@ Real row_sum(const Matrix& m, std::size_t row) {
   return xt::sum(xt::view(m, row, xt::all()))();
 }
 
-std::size_t largest_column(const Matrix& m, std::size_t row) {
+std::size_t argmax(const Matrix& m, std::size_t row) {
   std::size_t best = 0;
   for (std::size_t j = 1; j < m.shape(1); ++j) {
     if (m(row, j) > m(row, best)) best = j;

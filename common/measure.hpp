@@ -16,7 +16,7 @@ double entropy_bits(const Vector& weights);
 double softmax_jacobian_norm(const Vector& weights);
 
 /// The standard deviation of all entries.
-double spread(const Matrix& m);
+double standard_deviation(const Matrix& m);
 
 /// Row `row` alone, (1, d).
 Matrix row_of(const Matrix& m, std::size_t row);
@@ -25,7 +25,7 @@ Matrix row_of(const Matrix& m, std::size_t row);
 Real row_sum(const Matrix& m, std::size_t row);
 
 /// The column of the largest entry of a row; the first of them when several are equal.
-std::size_t largest_column(const Matrix& m, std::size_t row);
+std::size_t argmax(const Matrix& m, std::size_t row);
 
 /// The rows of `m` in another order: row i of the result is row `order[i]`.
 Matrix reorder_rows(const Matrix& m, const std::vector<std::size_t>& order);

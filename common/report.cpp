@@ -81,7 +81,7 @@ class MatrixText {
       : how_(how),
         values_(values),
         color_(color),
-        scale_{largest_size(values)},
+        scale_{max_abs(values)},
         rows_(shown_indices(values.shape(0))),
         columns_(shown_indices(values.shape(1))) {
     for (const std::size_t i : rows_) {

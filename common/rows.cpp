@@ -32,7 +32,7 @@ Real sum_of(ConstRow x) {
 }
 
 // Not so for the largest: clang++ would have to know that no number is a NaN.
-Real largest_of(ConstRow x) {
+Real max_of(ConstRow x) {
   const auto larger = [](Real a, Real b) { return a > b ? a : b; };
   return std::reduce(x.begin(), x.end(), -std::numeric_limits<Real>::infinity(), larger);
 }

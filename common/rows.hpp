@@ -40,7 +40,7 @@ inline ConstRow numbers(const Matrix& m) {
 Real sum_of(ConstRow x);
 
 /// The largest number; −∞ when there is none.
-Real largest_of(ConstRow x);
+Real max_of(ConstRow x);
 
 /// The sum of the products x[j] y[j] of two rows of one length.
 Real dot(ConstRow x, ConstRow y);

@@ -22,6 +22,10 @@ void require_inside(const Matrix& m, std::size_t top, std::size_t height, std::s
 
 }  // namespace
 
+Matrix matrix(std::size_t rows, std::size_t columns, Real fill) {
+  return Matrix(Matrix::shape_type{rows, columns}, fill);
+}
+
 MatrixView part(const Matrix& m, std::size_t top, std::size_t height, std::size_t left,
                 std::size_t width) {
   require_inside(m, top, height, left, width);
@@ -40,7 +44,7 @@ MatrixView transposed(const MatrixView& m) {
   return {m.data, m.columns, m.rows, m.column_step, m.row_step};
 }
 
-Real largest_of(const Vector& numbers) {
+Real max_of(const Vector& numbers) {
   const auto larger = [](Real a, Real b) { return a > b ? a : b; };
   return std::reduce(numbers.begin(), numbers.end(), -std::numeric_limits<Real>::infinity(),
                      larger);
@@ -82,7 +86,7 @@ void require_divisible(std::size_t number, const std::string& things, std::size_
                        const std::string& others) {
   if (among == 0 || number % among != 0) {
     throw std::invalid_argument(
-        fmt::format("{} {} cannot be shared evenly among {} {}", number, things, among, others));
+        fmt::format("{} {} cannot be divided evenly among {} {}", number, things, among, others));
   }
 }
 
@@ -94,7 +98,7 @@ void require_same_shape(const Matrix& a, const std::string& name_of_a, const Mat
   }
 }
 
-Real largest_difference(const Matrix& a, const Matrix& b) {
+Real max_abs_difference(const Matrix& a, const Matrix& b) {
   require_same_shape(a, "the first matrix", b, "the second");
   Real largest = 0;
   for (std::size_t i = 0; i < a.shape(0); ++i) {
@@ -107,7 +111,7 @@ Real largest_difference(const Matrix& a, const Matrix& b) {
   return largest;
 }
 
-double largest_size(const Matrix& m) {
+double max_abs(const Matrix& m) {
   double largest = 0;
   for (const Real entry : m) {
     if (std::isfinite(entry)) largest = std::max(largest, std::abs(static_cast<double>(entry)));
@@ -116,6 +120,6 @@ double largest_size(const Matrix& m) {
 }
 
 bool nearly_equal(const Matrix& a, const Matrix& b, double tolerance) {
-  const double scale = std::max(1.0, largest_size(a));
-  return static_cast<double>(largest_difference(a, b)) <= tolerance * scale;
+  const double scale = std::max(1.0, max_abs(a));
+  return static_cast<double>(max_abs_difference(a, b)) <= tolerance * scale;
 }

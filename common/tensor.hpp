@@ -42,6 +42,9 @@ using Vector = xt::xtensor<Real, 1, xt::layout_type::row_major, TensorAllocator<
 /// Numbers in rows and columns; those of a row lie side by side.
 using Matrix = xt::xtensor<Real, 2, xt::layout_type::row_major, TensorAllocator<Real>>;
 
+/// A matrix of that many rows and columns, every entry `fill`.
+Matrix matrix(std::size_t rows, std::size_t columns, Real fill = 0);
+
 /// A matrix, or a part of one, looked at where it lies: nothing is copied.
 ///
 /// A `Matrix`, its `xt::transpose` and an `xt::view` of its rows or columns all turn into a
@@ -134,7 +137,7 @@ void matmul_add(const MatrixSpan& out, const MatrixView& a, const MatrixView& b)
 void use_one_thread_a_product();
 
 /// The largest number; −∞ when there is none. (xt::amax and xt::sum take four times as long.)
-Real largest_of(const Vector& numbers);
+Real max_of(const Vector& numbers);
 
 /// The sum of the numbers; 0 when there is none.
 Real sum_of(const Vector& numbers);
@@ -155,8 +158,8 @@ void require_finite(const Matrix& m, const std::string& name);
 /// @throws std::invalid_argument with the number and the bounds
 void require_between(Real number, const std::string& name, Real least, Real most);
 
-/// Refuses a number of things that cannot be shared evenly among so many others, or among none.
-/// @throws std::invalid_argument with both numbers, `10 columns cannot be shared evenly among 3
+/// Refuses a number of things that cannot be divided evenly among so many others, or among none.
+/// @throws std::invalid_argument with both numbers, `10 columns cannot be divided evenly among 3
 /// heads`
 void require_divisible(std::size_t number, const std::string& things, std::size_t among,
                        const std::string& others);
@@ -169,10 +172,10 @@ void require_same_shape(const Matrix& a, const std::string& name_of_a, const Mat
 /// The largest |a - b| over all entries; 0 for matrices without entries, nan when a difference is
 /// nan.
 /// @throws std::invalid_argument when the shapes differ.
-Real largest_difference(const Matrix& a, const Matrix& b);
+Real max_abs_difference(const Matrix& a, const Matrix& b);
 
 /// The largest |entry| that is finite; 0 when there is none.
-double largest_size(const Matrix& m);
+double max_abs(const Matrix& m);
 
 /// Whether two matrices of one shape are equal but for rounding: no difference above `tolerance`
 /// times the largest entry (or 1, if all are smaller).

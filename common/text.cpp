@@ -105,8 +105,8 @@ Sequence embed(const std::vector<std::string>& words, std::size_t d_in, bool pos
     const std::vector<double> word = word_entries(words[i], d_in);
     for (std::size_t j = 0; j < d_in; ++j) {
       const double place = positions ? position_entry(i, j, d_in) : 0.0;
-      sequence.token_vectors(i, j) = static_cast<Real>(word[j]);
-      sequence.position_vectors(i, j) = static_cast<Real>(place);
+      sequence.token_embeddings(i, j) = static_cast<Real>(word[j]);
+      sequence.position_embeddings(i, j) = static_cast<Real>(place);
       sequence.X(i, j) = static_cast<Real>(word[j] + place);
     }
   }
@@ -120,8 +120,8 @@ Sequence first_tokens(const Sequence& sequence, std::size_t count) {
   };
   const auto end = sequence.tokens.begin() + static_cast<std::ptrdiff_t>(T);
   return {{sequence.tokens.begin(), end},
-          first_rows(sequence.token_vectors),
-          first_rows(sequence.position_vectors),
+          first_rows(sequence.token_embeddings),
+          first_rows(sequence.position_embeddings),
           first_rows(sequence.X)};
 }
 

@@ -34,8 +34,8 @@ std::vector<std::string> split_words(std::string_view text, const std::string& n
 /// A sequence that attention can read.
 struct Sequence {
   std::vector<std::string> tokens;  ///< T words
-  Matrix token_vectors;             ///< (T, d_in)
-  Matrix position_vectors;          ///< (T, d_in); zeros when positions are off
+  Matrix token_embeddings;          ///< (T, d_in)
+  Matrix position_embeddings;       ///< (T, d_in); zeros when positions are off
   Matrix X;                         ///< (T, d_in) their sum: what attention reads
 };
 

@@ -1,7 +1,9 @@
 /// @file
 /// @brief What chapter 04 says about the causal mask and about dropout, as tests.
 
+#include <optional>
 #include "common/measure.hpp"
+
 #include "common/random.hpp"
 #include "common/tensor.hpp"
 #include "common/text.hpp"
@@ -55,7 +57,7 @@ bool hides(const Matrix& mask, std::size_t i, std::size_t j) {
   return mask(i, j) == minus_infinity;
 }
 
-Matrix open_mask(std::size_t rows, std::size_t columns) {
+Matrix all_zero_mask(std::size_t rows, std::size_t columns) {
   return reference::make(rows, columns);
 }
 
@@ -196,13 +198,13 @@ std::string likely_mistake(const Matrix& mask, std::size_t T) {
   };
   if (is(causal(T, T))) return "";
   if (mask.shape() != Matrix::shape_type{T, T}) return "its shape is " + shape_text(mask);
-  if (is(open_mask(T, T))) return "there is 0 in place of −∞: it hides nothing";
+  if (is(all_zero_mask(T, T))) return "there is 0 in place of −∞: it hides nothing";
   if (is(without_diagonal(T, T))) return "the diagonal is masked as well: no token reads itself";
   if (is(one_too_far(T, T))) return "the mask is one off: each row reads the next token, too";
   if (is(inverted(causal(T, T)))) return "the mask is inverted: hidden is what should be read";
   if (is(reference::transposed(causal(T, T)))) return "the upper triangle is open, not the lower";
   if (is(next_alone_hidden(T, T))) return "only the next token is hidden, not those after it";
-  if (is(lowered(open_mask(T, T), causal(T, T), mask(0, T - 1)))) {
+  if (is(lowered(all_zero_mask(T, T), causal(T, T), mask(0, T - 1)))) {
     return "a finite stand-in, " + std::to_string(mask(0, T - 1)) + ", is in place of −∞";
   }
   for (const Real entry : mask) {
@@ -258,8 +260,8 @@ Projected random_projection(const Sizes& sizes, Real strength) {
 }
 
 /// Four tokens, each of which finds itself and next to nothing else: its score with itself is 72,
-/// with the others 0. Sums of powers have no rounding here, so every right version gives the same
-/// bits.
+/// with the others 0. Sums of exponentials have no rounding here, so every right version gives the
+/// same bits.
 Projected four_look_ups() {
   Generator generator(4);
   Attention attention(4, 4, generator);
@@ -294,9 +296,9 @@ MatrixMatcher are_dropped_from(const Matrix& weights, double p, const Matrix& ke
 }
 
 /// Sixty-four tokens that all read each other alike: 4,096 equal weights to drop from.
-Pass even_pass(const Dropout& dropout) {
+Trace even_trace(const Training& training) {
   const Matrix zeros = reference::make(64, 2);
-  return attend(zeros, zeros, reference::make(64, 1), open_mask(64, 64), true, dropout);
+  return attend(zeros, zeros, reference::make(64, 1), all_zero_mask(64, 64), training);
 }
 
 /// What the share of dropped weights tells, where p is 0.3.
@@ -341,8 +343,8 @@ TEST_CASE("under the causal mask each token reads itself and those before it", "
   const Sizes sizes = GENERATE(from_range(random_sizes()));
   INFO(sizes);
   const Projected p = random_projection(sizes, 6);
-  const Pass pass = p.attention.forward(p.X, causal(sizes.T, sizes.T));
-  CHECK_THAT(pass.weights, are_the_causal_shares(p.scaled()));
+  const Trace trace = p.attention.forward(p.X, causal(sizes.T, sizes.T));
+  CHECK_THAT(trace.weights, are_the_causal_shares(p.scaled()));
 }
 
 TEST_CASE("the context blends the values by the masked weights", "[A13]") {
@@ -371,16 +373,16 @@ TEST_CASE("masked weights are exactly zero and the rest of the row sums to 1", "
       CHECK(weights(i, j) == 0);
     }
   }
-  for (const Real sum : row_sums(weights)) CHECK(sum == Approx(1).epsilon(tolerance));
+  for (const Real sum : row_sums(weights)) CHECK_THAT(sum, WithinRel(1, tolerance));
   INFO("the first row has nothing but its diagonal");
-  CHECK(weights(0, 0) == Approx(1).epsilon(tolerance));
+  CHECK_THAT(weights(0, 0), WithinRel(1, tolerance));
 }
 
 TEST_CASE("a token alone reads itself alone under the mask", "[A13]") {
   const Projected p = random_projection({1, 5, 4, 3, 13}, 6);
-  const Pass pass = p.attention.forward(p.X, causal_mask(1));
-  CHECK_THAT(pass.weights, equals({{1}}));
-  CHECK_THAT(pass.context, equals(p.values()));
+  const Trace trace = p.attention.forward(p.X, causal_mask(1));
+  CHECK_THAT(trace.weights, equals({{1}}));
+  CHECK_THAT(trace.context, equals(p.values()));
 }
 
 TEST_CASE("the first row is its own value and the last row does not change", "[B8]") {
@@ -389,7 +391,7 @@ TEST_CASE("the first row is its own value and the last row does not change", "[B
   const std::size_t T = sizes.T;
   const Projected p = random_projection(sizes, 2);
   const Matrix masked = p.attention.forward(p.X, causal_mask(T)).context;
-  const Matrix open = p.attention.forward(p.X, open_mask(T, T)).context;
+  const Matrix open = p.attention.forward(p.X, all_zero_mask(T, T)).context;
   CHECK_THAT(row_of(masked, 0), equals(row_of(p.values(), 0)));
   CHECK_THAT(row_of(masked, T - 1), equals(row_of(open, T - 1)));
 }
@@ -403,7 +405,7 @@ TEST_CASE("seed 42 gives the running example's masked context", "[B8]") {
   auto matcher = equals(masked);
   matcher.unless("this is the context without a mask", open);
   CHECK_THAT(rounded(attention.forward(X, causal_mask(3)).context), matcher);
-  CHECK_THAT(rounded(attention.forward(X, open_mask(3, 3)).context), equals(open));
+  CHECK_THAT(rounded(attention.forward(X, all_zero_mask(3, 3)).context), equals(open));
 }
 
 TEST_CASE("a mask of zeros is chapter 03", "[B8]") {
@@ -413,15 +415,13 @@ TEST_CASE("a mask of zeros is chapter 03", "[B8]") {
     before.W_query = p.attention.W_query;
     before.W_key = p.attention.W_key;
     before.W_value = p.attention.W_value;
-    before.scale = p.attention.scale;
     return before.forward(p.X).context;
   };
   SECTION("on any numbers") {
     const Sizes sizes = GENERATE(from_range(random_sizes()));
     INFO(sizes);
-    Projected p = random_projection(sizes, 2);
-    p.attention.scale = sizes.seed % 2 == 0;
-    const Matrix now = p.attention.forward(p.X, open_mask(sizes.T, sizes.T)).context;
+    const Projected p = random_projection(sizes, 2);
+    const Matrix now = p.attention.forward(p.X, all_zero_mask(sizes.T, sizes.T)).context;
     auto matcher = equals(chapter_03_reads(p));
     matcher.unless("a causal mask is applied, whatever the mask says",
                    p.attention.forward(p.X, causal(sizes.T, sizes.T)).context);
@@ -429,27 +429,16 @@ TEST_CASE("a mask of zeros is chapter 03", "[B8]") {
   }
   SECTION("to the last bit where no sum is rounded") {
     const Projected p = four_look_ups();
-    CHECK(identical(p.attention.forward(p.X, open_mask(4, 4)).context, chapter_03_reads(p)));
+    CHECK(identical(p.attention.forward(p.X, all_zero_mask(4, 4)).context, chapter_03_reads(p)));
   }
-}
-
-TEST_CASE("scale off still divides nothing under the mask", "[B8]") {
-  const Sizes sizes = {5, 4, 7, 3, 8};
-  Projected p = random_projection(sizes, 1);
-  p.attention.scale = false;
-  const Matrix scores = reference::dot_products(reference::product(p.X, p.attention.W_query),
-                                                reference::product(p.X, p.attention.W_key));
-  auto matcher = equals(masked_softmax(scores, causal(5, 5)));
-  matcher.unless("scale is no longer passed on", masked_softmax(p.scaled(), causal(5, 5)));
-  CHECK_THAT(p.attention.forward(p.X, causal(5, 5)).weights, matcher);
 }
 
 TEST_CASE("without a mask a row reads the tokens after it", "[A12]") {
   const Projected p = random_projection({5, 4, 3, 2, 12}, 1);
   Matrix changed = p.X;
   for (std::size_t k = 0; k < 4; ++k) changed(4, k) += 1;
-  const Matrix before = p.attention.forward(p.X, open_mask(5, 5)).context;
-  const Matrix after = p.attention.forward(changed, open_mask(5, 5)).context;
+  const Matrix before = p.attention.forward(p.X, all_zero_mask(5, 5)).context;
+  const Matrix after = p.attention.forward(changed, all_zero_mask(5, 5)).context;
   for (std::size_t i = 0; i < 4; ++i) {
     INFO("row " << i << " does not notice token 4 although no mask hides it");
     CHECK_FALSE(same(row_of(before, i), row_of(after, i)));
@@ -512,12 +501,13 @@ TEST_CASE("changing a later token moves no earlier row by a single bit", "[A12][
 TEST_CASE("what is written stays as it was when the text goes on", "[B7]") {
   const Projected p = random_projection({9, 5, 4, 3, 77}, 1);
   const Matrix masked = p.attention.forward(p.X, causal_mask(9)).context;
-  const Matrix open = p.attention.forward(p.X, open_mask(9, 9)).context;
+  const Matrix open = p.attention.forward(p.X, all_zero_mask(9, 9)).context;
   for (std::size_t T = 1; T < 9; ++T) {
     const Matrix so_far = first_rows(p.X, T);
     INFO("the first " << T << " of 9 tokens");
     CHECK_THAT(p.attention.forward(so_far, causal_mask(T)).context, equals(first_rows(masked, T)));
-    CHECK_FALSE(same(p.attention.forward(so_far, open_mask(T, T)).context, first_rows(open, T)));
+    CHECK_FALSE(
+        same(p.attention.forward(so_far, all_zero_mask(T, T)).context, first_rows(open, T)));
   }
 }
 
@@ -538,13 +528,13 @@ TEST_CASE("under the mask the copies of a repeated word differ", "[A14]") {
   Generator generator(14);
   const Attention attention(4, 3, generator);
   const Matrix X = embed(split_words("the cat saw the dog"), 4, false).X;
-  const Matrix open = attention.forward(X, open_mask(5, 5)).context;
+  const Matrix open = attention.forward(X, all_zero_mask(5, 5)).context;
   const Matrix masked = attention.forward(X, causal_mask(5)).context;
   CHECK_THAT(row_of(open, 3), equals(row_of(open, 0)));
   CHECK_FALSE(same(row_of(masked, 3), row_of(masked, 0)));
   INFO("the second copy reads the four tokens up to itself, the first one reads one");
   const Matrix prefix = first_rows(X, 4);
-  const Matrix of_prefix = attention.forward(prefix, open_mask(4, 4)).context;
+  const Matrix of_prefix = attention.forward(prefix, all_zero_mask(4, 4)).context;
   CHECK_THAT(row_of(masked, 3), equals(row_of(of_prefix, 3)));
   CHECK_THAT(row_of(masked, 0), equals(reference::product(row_of(X, 0), attention.W_value)));
 }
@@ -553,8 +543,8 @@ TEST_CASE("permuting the tokens permutes the context until a mask comes in", "[A
   const Projected p = random_projection({5, 4, 3, 2, 20}, 1);
   const std::vector<std::size_t> order = {3, 0, 4, 2, 1};
   const Matrix reordered = reorder_rows(p.X, order);
-  CHECK_THAT(p.attention.forward(reordered, open_mask(5, 5)).context,
-             equals(reorder_rows(p.attention.forward(p.X, open_mask(5, 5)).context, order)));
+  CHECK_THAT(p.attention.forward(reordered, all_zero_mask(5, 5)).context,
+             equals(reorder_rows(p.attention.forward(p.X, all_zero_mask(5, 5)).context, order)));
   CHECK_FALSE(same(p.attention.forward(reordered, causal_mask(5)).context,
                    reorder_rows(p.attention.forward(p.X, causal_mask(5)).context, order)));
 }
@@ -566,9 +556,9 @@ TEST_CASE("permuting keys and values with the columns of the mask changes nothin
   std::vector<std::size_t> backwards;
   for (std::size_t j = e.keys.shape(0); j > 0; --j) backwards.push_back(j - 1);
   const Matrix mask = reference::transposed(reorder_rows(reference::transposed(e.mask), backwards));
-  const Pass pass =
+  const Trace trace =
       attend(e.queries, reorder_rows(e.keys, backwards), reorder_rows(e.values, backwards), mask);
-  CHECK_THAT(pass.context, equals(attend(e.queries, e.keys, e.values, e.mask).context));
+  CHECK_THAT(trace.context, equals(attend(e.queries, e.keys, e.values, e.mask).context));
 }
 
 TEST_CASE("no context leaves the range of the values it may read", "[A11]") {
@@ -583,11 +573,11 @@ TEST_CASE("no context leaves the range of the values it may read", "[A11]") {
 }
 
 TEST_CASE("the worked example under the mask comes out to the last digit", "[C5]") {
-  const Pass pass = attend(worked_queries, worked_queries, worked_values, causal_mask(3));
+  const Trace trace = attend(worked_queries, worked_queries, worked_values, causal_mask(3));
   auto matcher = equals(decimals({{1, 0, 0}, {.3302, .6698, 0}, {.2483, .2483, .5035}}));
   matcher.unless("the mask comes after softmax, and the rows are not renormalised",
                  decimals({{.4011, 0, 0}, {.1978, .4011, 0}, {.2483, .2483, .5035}}));
-  CHECK_THAT(rounded(pass.weights), matcher);
+  CHECK_THAT(rounded(trace.weights), matcher);
 }
 
 TEST_CASE("masking before softmax is zeroing and renormalising after it", "[C5]") {
@@ -595,7 +585,7 @@ TEST_CASE("masking before softmax is zeroing and renormalising after it", "[C5]"
   INFO(sizes);
   const Projected p = random_projection(sizes, 2);
   const Matrix mask = causal(sizes.T, sizes.T);
-  const Matrix open = p.attention.forward(p.X, open_mask(sizes.T, sizes.T)).weights;
+  const Matrix open = p.attention.forward(p.X, all_zero_mask(sizes.T, sizes.T)).weights;
   auto matcher = equals(renormalised(filled(open, mask, 0)));
   matcher.unless("the mask comes after softmax, and the rows are not renormalised",
                  filled(open, mask, 0));
@@ -605,7 +595,7 @@ TEST_CASE("masking before softmax is zeroing and renormalising after it", "[C5]"
 TEST_CASE("weights rounded on the way change the last digit of row 2", "[C6]") {
   const Matrix mask = causal_mask(3);
   const Matrix open =
-      attend(worked_queries, worked_queries, worked_values, open_mask(3, 3)).weights;
+      attend(worked_queries, worked_queries, worked_values, all_zero_mask(3, 3)).weights;
   const Matrix exact = attend(worked_queries, worked_queries, worked_values, mask).weights;
   const Matrix by_hand = renormalised(filled(rounded(open), mask, 0));
   CHECK_THAT(rounded(row_of(by_hand, 1)), equals(decimals({{.3303, .6697, 0}})));
@@ -624,44 +614,6 @@ TEST_CASE("a stand-in that is not large enough leaks", "[B9]") {
   CHECK(weight_on_the_hidden(-40) > Real(0.99));
   CHECK(weight_on_the_hidden(-50) > Real(0.006));
   CHECK(weight_on_the_hidden(minus_infinity) == 0);
-}
-
-TEST_CASE("a row with nothing left gives zeros", "[A13]") {
-  Generator generator(9);
-  const Matrix queries = normal_matrix(4, 3, generator);
-  const Matrix keys = normal_matrix(6, 3, generator);
-  const Matrix values = normal_matrix(6, 2, generator);
-  const Matrix scaled = scaled_scores(queries, keys);
-  Matrix mask = random_mask(4, 6, generator);
-  for (std::size_t j = 0; j < 6; ++j) mask(1, j) = minus_infinity;
-  Matrix even = masked_softmax(scaled, mask);
-  for (std::size_t j = 0; j < 6; ++j) even(1, j) = Real(1) / 6;
-  Matrix unmasked = masked_softmax(scaled, mask);
-  for (std::size_t j = 0; j < 6; ++j) unmasked(1, j) = reference::softmax(scaled)(1, j);
-  auto matcher = equals(masked_softmax(scaled, mask));
-  matcher
-      .unless("a row that may read nothing reads everything alike, as with a finite stand-in", even)
-      .unless("a row that may read nothing reads as if there were no mask", unmasked);
-
-  const Real p = GENERATE(Real(0), Real(0.5));
-  const Pass pass = attend(queries, keys, values, mask, true, Dropout{p, &generator});
-  {
-    INFO("a row that may read nothing must not become nan: −∞ − (−∞) and 0 / 0 are not numbers");
-    CHECK(all_finite(pass.weights));
-    CHECK(all_finite(pass.context));
-  }
-  CHECK_THAT(pass.weights, matcher);
-  CHECK(all_zero(row_of(pass.weights, 1)));
-  CHECK(all_zero(row_of(pass.kept, 1)));
-  CHECK(all_zero(row_of(pass.context, 1)));
-}
-
-TEST_CASE("a mask that hides everything gives zeros everywhere", "[A13]") {
-  const Projected p = random_projection({3, 5, 4, 2, 99}, 1);
-  const Matrix nothing(Matrix::shape_type{3, 3}, minus_infinity);
-  const Pass pass = p.attention.forward(p.X, nothing);
-  CHECK(all_zero(pass.weights));
-  CHECK(all_zero(pass.context));
 }
 
 TEST_CASE("scores of a thousand and below minus ten thousand stay shares under a mask", "[A13]") {
@@ -717,59 +669,62 @@ TEST_CASE("while training a weight is dropped or divided by 1 - p", "[A15]") {
   Generator generator(sizes.seed);
   for (const Real share : {Real(0.25), Real(0.7)}) {
     INFO("p = " << share);
-    const Pass pass = p.attention.forward(p.X, causal_mask(sizes.T), Dropout{share, &generator});
-    CHECK_THAT(pass.kept, are_dropped_from(weights, static_cast<double>(share), pass.kept));
+    const Trace trace = p.attention.forward(p.X, causal_mask(sizes.T), Training{share, generator});
+    CHECK_THAT(trace.weights_after_dropout,
+               are_dropped_from(weights, static_cast<double>(share), trace.weights_after_dropout));
     INFO("weights are those before dropout, kept those after it");
-    CHECK_THAT(pass.weights, equals(weights));
+    CHECK_THAT(trace.weights, equals(weights));
   }
 }
 
 TEST_CASE("the context blends the values by what dropout leaves", "[A15]") {
   const Projected p = random_projection({7, 5, 4, 3, 15}, 1);
   Generator generator(15);
-  const Pass pass = p.attention.forward(p.X, causal_mask(7), Dropout{Real(0.5), &generator});
-  auto matcher = equals(reference::product(pass.kept, p.values()));
+  const Trace trace = p.attention.forward(p.X, causal_mask(7), Training{Real(0.5), generator});
+  auto matcher = equals(reference::product(trace.weights_after_dropout, p.values()));
   matcher
       .unless("the context does not notice dropout: it is blended by all the weights",
-              reference::product(pass.weights, p.values()))
+              reference::product(trace.weights, p.values()))
       .unless("the context is blended by what is left, not scaled up",
-              reference::divided(reference::product(pass.kept, p.values()), 2))
+              reference::divided(reference::product(trace.weights_after_dropout, p.values()), 2))
       .unless("the context is scaled up once more",
-              reference::divided(reference::product(pass.kept, p.values()), 0.5));
-  CHECK_THAT(pass.context, matcher);
+              reference::divided(reference::product(trace.weights_after_dropout, p.values()), 0.5));
+  CHECK_THAT(trace.context, matcher);
 }
 
 TEST_CASE("each weight is dropped by itself with probability p", "[A15]") {
   Generator generator(1);
-  const Matrix kept = even_pass(Dropout{Real(0.3), &generator}).kept;
+  const Matrix kept = even_trace(Training{Real(0.3), generator}).weights_after_dropout;
   const double dropped = zero_together(kept, 0, 0);
   INFO(dropped << " of the weights are gone; p = 0.3");
   INFO(share_by_mistake(dropped));
-  CHECK(dropped == Approx(0.3).margin(0.04));
+  CHECK_THAT(dropped, WithinAbs(0.3, 0.04));
   INFO("two weights go together as often as chance has it, 0.09: rows and columns do not");
-  CHECK(zero_together(kept, 0, 1) == Approx(0.09).margin(0.03));
-  CHECK(zero_together(kept, 1, 0) == Approx(0.09).margin(0.03));
+  CHECK_THAT(zero_together(kept, 0, 1), WithinAbs(0.09, 0.03));
+  CHECK_THAT(zero_together(kept, 1, 0), WithinAbs(0.09, 0.03));
 }
 
 TEST_CASE("every step drops other weights", "[A15]") {
   Generator generator(2);
-  const Dropout training{Real(0.5), &generator};
+  const Training training{Real(0.5), generator};
   INFO("the second step drops the very weights that the first one dropped");
-  CHECK_FALSE(same(even_pass(training).kept, even_pass(training).kept));
+  CHECK_FALSE(
+      same(even_trace(training).weights_after_dropout, even_trace(training).weights_after_dropout));
 }
 
 TEST_CASE("the mean over many draws is the undropped weights", "[A15]") {
   Generator generator(3);
-  const Dropout training{Real(0.3), &generator};
+  const Training training{Real(0.3), generator};
   const Matrix mask = causal_mask(3);
   const Matrix weights = masked_softmax(scaled_scores(worked_queries, worked_queries), mask);
   constexpr int draws = 3000;
   Matrix mean_kept = reference::make(3, 3);
   Matrix mean_context = reference::make(3, 2);
   for (int draw = 0; draw < draws; ++draw) {
-    const Pass pass = attend(worked_queries, worked_queries, worked_values, mask, true, training);
-    for (std::size_t n = 0; n < 9; ++n) mean_kept.flat(n) += pass.kept.flat(n) / draws;
-    for (std::size_t n = 0; n < 6; ++n) mean_context.flat(n) += pass.context.flat(n) / draws;
+    const Trace trace = attend(worked_queries, worked_queries, worked_values, mask, training);
+    for (std::size_t n = 0; n < 9; ++n)
+      mean_kept.flat(n) += trace.weights_after_dropout.flat(n) / draws;
+    for (std::size_t n = 0; n < 6; ++n) mean_context.flat(n) += trace.context.flat(n) / draws;
   }
   INFO("what is left is too small or too large on average");
   CHECK(nearly_equal(mean_kept, weights, 0.06));
@@ -778,30 +733,28 @@ TEST_CASE("the mean over many draws is the undropped weights", "[A15]") {
 
 TEST_CASE("at inference dropout changes nothing", "[A15]") {
   const Projected p = random_projection({6, 5, 4, 3, 16}, 1);
-  const Pass plain = p.attention.forward(p.X, causal_mask(6));
-  const Pass inference = p.attention.forward(p.X, causal_mask(6), Dropout{Real(0.5)});
+  const Trace plain = p.attention.forward(p.X, causal_mask(6));
   auto matcher = equals(plain.weights);
   matcher
       .unless("at inference the weights are multiplied by 1 - p",
               reference::divided(plain.weights, 2))
       .unless("at inference the weights are divided by 1 - p",
               reference::divided(plain.weights, 0.5));
-  INFO("without a generator nothing is trained, so nothing may be dropped or scaled at inference");
-  CHECK_THAT(inference.kept, matcher);
-  CHECK(identical(inference.kept, plain.weights));
-  CHECK(identical(inference.context, plain.context));
-  CHECK(identical(plain.kept, plain.weights));
+  INFO("nothing may be dropped or scaled at inference");
+  CHECK_THAT(plain.weights_after_dropout, matcher);
+  CHECK_THAT(plain.context, equals(reference::product(plain.weights, p.values())));
+  CHECK(identical(plain.weights_after_dropout, plain.weights));
 }
 
 TEST_CASE("dropout of 0 keeps every weight and dropout of 1 keeps none", "[A15]") {
   const Projected p = random_projection({6, 5, 4, 3, 17}, 1);
   Generator generator(17);
-  const Pass all = p.attention.forward(p.X, causal_mask(6), Dropout{0, &generator});
-  CHECK(identical(all.kept, all.weights));
-  const Pass none = p.attention.forward(p.X, causal_mask(6), Dropout{1, &generator});
+  const Trace all = p.attention.forward(p.X, causal_mask(6), Training{0, generator});
+  CHECK(identical(all.weights_after_dropout, all.weights));
+  const Trace none = p.attention.forward(p.X, causal_mask(6), Training{1, generator});
   INFO("with p = 1 a weight over 1 - p is 0 / 0, which is not a number");
-  CHECK(all_finite(none.kept));
-  CHECK(all_zero(none.kept));
+  CHECK(all_finite(none.weights_after_dropout));
+  CHECK(all_zero(none.weights_after_dropout));
   CHECK(all_zero(none.context));
 }
 
@@ -814,7 +767,7 @@ TEST_CASE("a dropout that is no probability is refused", "[A15]") {
     INFO("dropout of " << share);
     CHECK(throws_saying(
         [&] {
-          p.attention.forward(p.X, causal_mask(3), Dropout{share, &generator});
+          p.attention.forward(p.X, causal_mask(3), Training{share, generator});
         },
         "dropout"));
   }

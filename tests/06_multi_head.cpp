@@ -1,6 +1,8 @@
 /// @file
 /// @brief What chapter 06 says about heads side by side, as tests.
 
+#include <optional>
+
 #include "common/random.hpp"
 #include "common/tensor.hpp"
 
@@ -65,11 +67,11 @@ std::vector<HeadSizes> head_sizes() {
 
 struct Example {
   Attention attention;
-  Matrix asking;
-  Matrix answering;
+  Matrix queries_from;
+  Matrix memory;
   Matrix mask;
 
-  HeadsPass pass() const { return attention.forward(asking, answering, mask); }
+  MultiHeadTrace trace() const { return attention.forward(queries_from, memory, mask); }
 };
 
 Matrix zeros(std::size_t rows, std::size_t columns) {
@@ -234,9 +236,10 @@ Matrix sum_of(const Matrix& a, const Matrix& b) {
 
 Matrix weights_of(const Example& e, std::size_t head, const Way& way = {}) {
   const std::size_t n = e.attention.n_heads;
-  const Matrix queries = way.split(reference::product(e.asking, e.attention.W_query), head, n);
+  const Matrix queries =
+      way.split(reference::product(e.queries_from, e.attention.W_query), head, n);
   const Matrix keys =
-      way.split(reference::product(e.answering, e.attention.W_key), way.keys_of(head), n);
+      way.split(reference::product(e.memory, e.attention.W_key), way.keys_of(head), n);
   const double root = std::sqrt(static_cast<double>(keys.shape(1)));
   const Matrix scaled = reference::divided(reference::dot_products(queries, keys),
                                            way.divisor == 0 ? root : way.divisor);
@@ -244,7 +247,7 @@ Matrix weights_of(const Example& e, std::size_t head, const Way& way = {}) {
 }
 
 Matrix values_of(const Example& e, std::size_t head, const Way& way = {}) {
-  const Matrix values = reference::product(e.answering, e.attention.W_value);
+  const Matrix values = reference::product(e.memory, e.attention.W_value);
   return way.split(values, way.values_of(head), e.attention.n_heads);
 }
 
@@ -262,7 +265,7 @@ Matrix context_of(const Example& e, const Way& way = {}) {
 
 /// What a head says when it reads no more than its share of the input's columns.
 Matrix context_of_shares(Example e) {
-  const std::size_t d_in = e.asking.shape(1);
+  const std::size_t d_in = e.queries_from.shape(1);
   for (Matrix* W : {&e.attention.W_query, &e.attention.W_key, &e.attention.W_value}) {
     const std::size_t width = W->shape(1) / e.attention.n_heads;
     for (std::size_t i = 0; i < d_in; ++i) {
@@ -278,18 +281,18 @@ Matrix context_of_shares(Example e) {
 Matrix context_of_mean_weights(const Example& e) {
   Matrices weights;
   for (std::size_t h = 0; h < e.attention.n_heads; ++h) weights.push_back(weights_of(e, h));
-  return reference::product(mean_of(weights), reference::product(e.answering, e.attention.W_value));
+  return reference::product(mean_of(weights), reference::product(e.memory, e.attention.W_value));
 }
 
 Example with_roles_swapped(Example e) {
-  std::swap(e.asking, e.answering);
+  std::swap(e.queries_from, e.memory);
   e.mask = reference::transposed(e.mask);
   return e;
 }
 
 Example reading_itself(Example e) {
-  e.answering = e.asking;
-  e.mask = zeros(e.asking.shape(0), e.asking.shape(0));
+  e.memory = e.queries_from;
+  e.mask = zeros(e.queries_from.shape(0), e.queries_from.shape(0));
   return e;
 }
 
@@ -317,7 +320,7 @@ MatrixMatcher explained(const Example& e, const std::function<Matrix(const Way&)
   matcher.unless("the scores are divided by head_dim, not by its square root",
                  result({.divisor = key_width}));
   matcher.unless("the scores are divided by √d_in, not by √head_dim",
-                 result({.divisor = std::sqrt(static_cast<double>(e.asking.shape(1)))}));
+                 result({.divisor = std::sqrt(static_cast<double>(e.queries_from.shape(1)))}));
   matcher.unless(
       "the scores are divided by the square root of the width of one head's values, not "
       "of its keys",
@@ -369,7 +372,8 @@ MatrixMatcher is_the_context_of(const Example& e) {
   matcher.unless("every head blends by the average of all heads' weights",
                  context_of_mean_weights(e));
   matcher.unless("a head reads only its share of the input's columns", context_of_shares(e));
-  matcher.unless("asking and answering have changed places", context_of(with_roles_swapped(e)));
+  matcher.unless("the query sequence and the memory are exchanged",
+                 context_of(with_roles_swapped(e)));
   matcher.unless("keys and values come from the tokens that ask", context_of(reading_itself(e)));
   return matcher;
 }
@@ -430,14 +434,15 @@ std::string heads_named(const std::vector<std::size_t>& heads, const std::string
 }
 
 /// Names the heads that give weight to what the mask hides; empty when there is none.
-std::string heads_without_mask(const HeadsPass& pass, const Matrix& mask) {
+std::string heads_without_mask(const MultiHeadTrace& trace, const Matrix& mask) {
   std::vector<std::size_t> bad;
-  for (std::size_t h = 0; h < pass.heads.size(); ++h) {
+  for (std::size_t h = 0; h < trace.heads.size(); ++h) {
     bool reads = false;
     for (std::size_t i = 0; i < mask.shape(0); ++i) {
       for (std::size_t j = 0; j < mask.shape(1); ++j) {
-        const Pass& head = pass.heads[h];
-        reads = reads || (mask(i, j) < 0 && (head.weights(i, j) != 0 || head.kept(i, j) != 0));
+        const Trace& head = trace.heads[h];
+        reads = reads || (mask(i, j) < 0 &&
+                          (head.weights(i, j) != 0 || head.weights_after_dropout(i, j) != 0));
       }
     }
     if (reads) bad.push_back(h);
@@ -491,11 +496,11 @@ std::size_t parameters(const Attention& a) {
 }
 
 /// Counted from the tensors of the pass: a product of (n, k) and (k, m) takes n · k · m.
-std::size_t multiplications(const Attention& a, const HeadsPass& pass, std::size_t T_q,
+std::size_t multiplications(const Attention& a, const MultiHeadTrace& trace, std::size_t T_q,
                             std::size_t T_k) {
   std::size_t count =
       T_q * a.W_query.size() + T_k * (a.W_key.size() + a.W_value.size()) + T_q * a.W_out.size();
-  for (const Pass& head : pass.heads) {
+  for (const Trace& head : trace.heads) {
     count += head.weights.size() * (head.keys.shape(1) + head.values.shape(1));
   }
   return count;
@@ -558,15 +563,15 @@ TEST_CASE("every head weighs all tokens by queries and keys of its own columns",
   const HeadSizes sizes = GENERATE(from_range(head_sizes()));
   INFO(sizes);
   const Example e = random_example(sizes);
-  const HeadsPass pass = e.pass();
-  REQUIRE(pass.heads.size() == sizes.n_heads);
+  const MultiHeadTrace trace = e.trace();
+  REQUIRE(trace.heads.size() == sizes.n_heads);
   for (std::size_t h = 0; h < sizes.n_heads; ++h) {
     INFO("head " << h + 1 << " of " << sizes.n_heads);
-    CHECK_THAT(pass.heads[h].weights, are_the_weights_of_head(e, h));
-    CHECK_THAT(pass.heads[h].kept, are_the_weights_of_head(e, h));
-    CHECK(pass.heads[h].queries.shape() == Matrix::shape_type{sizes.T_q, sizes.key_width});
-    CHECK(pass.heads[h].keys.shape() == Matrix::shape_type{sizes.T_k, sizes.key_width});
-    CHECK(pass.heads[h].values.shape() == Matrix::shape_type{sizes.T_k, sizes.value_width});
+    CHECK_THAT(trace.heads[h].weights, are_the_weights_of_head(e, h));
+    CHECK_THAT(trace.heads[h].weights_after_dropout, are_the_weights_of_head(e, h));
+    CHECK(trace.heads[h].queries.shape() == Matrix::shape_type{sizes.T_q, sizes.key_width});
+    CHECK(trace.heads[h].keys.shape() == Matrix::shape_type{sizes.T_k, sizes.key_width});
+    CHECK(trace.heads[h].values.shape() == Matrix::shape_type{sizes.T_k, sizes.value_width});
   }
 }
 
@@ -574,13 +579,13 @@ TEST_CASE("the context is the contexts of the heads side by side", "[A16]") {
   const HeadSizes sizes = GENERATE(from_range(head_sizes()));
   INFO(sizes);
   const Example e = random_example(sizes);
-  const HeadsPass pass = e.pass();
-  CHECK_THAT(pass.context, is_the_context_of(e));
+  const MultiHeadTrace trace = e.trace();
+  CHECK_THAT(trace.context, is_the_context_of(e));
   const Matrices contexts = contexts_of(e);
-  REQUIRE(pass.heads.size() == sizes.n_heads);
+  REQUIRE(trace.heads.size() == sizes.n_heads);
   for (std::size_t h = 0; h < sizes.n_heads; ++h) {
     INFO("head " << h + 1 << " of " << sizes.n_heads);
-    CHECK_THAT(pass.heads[h].context, equals(contexts[h]));
+    CHECK_THAT(trace.heads[h].context, equals(contexts[h]));
   }
 }
 
@@ -590,28 +595,28 @@ TEST_CASE("the output is the context times W_out", "[A17]") {
   if (square) sizes.d_final = sizes.n_heads * sizes.value_width;
   INFO(sizes);
   const Example e = random_example(sizes);
-  CHECK_THAT(e.pass().output, is_the_output_of(e));
+  CHECK_THAT(e.trace().output, is_the_output_of(e));
 }
 
 TEST_CASE("a loop over single heads gives the same as wide weights cut into columns", "[A16]") {
   const HeadSizes sizes = GENERATE(from_range(head_sizes()));
   INFO(sizes);
   const Example e = random_example(sizes);
-  const HeadsPass pass = e.pass();
+  const MultiHeadTrace trace = e.trace();
   Generator unused(0);
   Matrices contexts;
-  REQUIRE(pass.heads.size() == sizes.n_heads);
+  REQUIRE(trace.heads.size() == sizes.n_heads);
   for (std::size_t h = 0; h < sizes.n_heads; ++h) {
     chapter_05::Attention single(1, 1, unused);
     single.W_query = columns_of(e.attention.W_query, h, sizes.n_heads);
     single.W_key = columns_of(e.attention.W_key, h, sizes.n_heads);
     single.W_value = columns_of(e.attention.W_value, h, sizes.n_heads);
-    const chapter_05::Pass alone = single.forward(e.asking, e.answering, e.mask);
+    const chapter_05::Trace alone = single.forward(e.queries_from, e.memory, e.mask);
     INFO("head " << h + 1 << " of " << sizes.n_heads);
-    CHECK_THAT(pass.heads[h].weights, equals(alone.weights));
+    CHECK_THAT(trace.heads[h].weights, equals(alone.weights));
     contexts.push_back(alone.context);
   }
-  CHECK_THAT(pass.context, equals(side_by_side(contexts)));
+  CHECK_THAT(trace.context, equals(side_by_side(contexts)));
 }
 
 TEST_CASE("one head with nothing to mix is chapter 05 and without a mask chapter 03", "[B11]") {
@@ -619,19 +624,19 @@ TEST_CASE("one head with nothing to mix is chapter 05 and without a mask chapter
   sizes.n_heads = 1;
   INFO(sizes);
   Example e = random_example(sizes);
-  CHECK_THAT(e.pass().output, is_the_output_of(e));
+  CHECK_THAT(e.trace().output, is_the_output_of(e));
   e.attention.W_out = identity(sizes.value_width);
   Generator unused(0);
   chapter_05::Attention fifth(1, 1, unused);
   fifth.W_query = e.attention.W_query;
   fifth.W_key = e.attention.W_key;
   fifth.W_value = e.attention.W_value;
-  CHECK_THAT(e.pass().output, equals(fifth.forward(e.asking, e.answering, e.mask).context));
+  CHECK_THAT(e.trace().output, equals(fifth.forward(e.queries_from, e.memory, e.mask).context));
   chapter_03::Attention third(1, 1, unused);
   third.W_query = e.attention.W_query;
   third.W_key = e.attention.W_key;
   third.W_value = e.attention.W_value;
-  CHECK_THAT(reading_itself(e).pass().output, equals(third.forward(e.asking).context));
+  CHECK_THAT(reading_itself(e).trace().output, equals(third.forward(e.queries_from).context));
 }
 
 TEST_CASE("seed 42 gives two heads their four columns of context", "[B11]") {
@@ -650,10 +655,10 @@ TEST_CASE("seed 42 gives two heads their four columns of context", "[B11]") {
   attention.W_value = side_by_side(W_value);
   const Matrix X = embed(split_words("draw a map"), 2, true).X;
   const Example e = {attention, X, X, zeros(3, 3)};
-  CHECK_THAT(e.pass().context, is_the_context_of(e));
-  CHECK_THAT(rounded(e.pass().context), equals(decimals({{1.0100, 1.0641, -.7081, -.8268},
-                                                         {.2040, .7057, -.7417, -.9193},
-                                                         {3.4989, 2.2427, -.7190, -.8447}})));
+  CHECK_THAT(e.trace().context, is_the_context_of(e));
+  CHECK_THAT(rounded(e.trace().context), equals(decimals({{1.0100, 1.0641, -.7081, -.8268},
+                                                          {.2040, .7057, -.7417, -.9193},
+                                                          {3.4989, 2.2427, -.7190, -.8447}})));
 }
 
 TEST_CASE("the four weights are drawn one after the other as PyTorch draws linear layers") {
@@ -665,29 +670,28 @@ TEST_CASE("the four weights are drawn one after the other as PyTorch draws linea
   CHECK(identical(attention.W_value, linear_weights(5, 12, again)));
   CHECK(identical(attention.W_out, linear_weights(12, 12, again)));
   CHECK(attention.n_heads == 3);
-  CHECK(attention.scale);
 }
 
 TEST_CASE("d_out is divided among the heads and not multiplied by them", "[A16]") {
   Generator generator(8);
   const Attention attention(5, 12, 3, generator);
   const Matrix X = normal_matrix(4, 5, generator);
-  const HeadsPass pass = attention.forward(X, X, zeros(4, 4));
-  REQUIRE(pass.heads.size() == 3);
-  for (const Pass& head : pass.heads) CHECK(shape_text(head.context) == "(4, 4)");
-  CHECK(shape_text(pass.context) == "(4, 12)");
-  CHECK(shape_text(pass.output) == "(4, 12)");
+  const MultiHeadTrace trace = attention.forward(X, X, zeros(4, 4));
+  REQUIRE(trace.heads.size() == 3);
+  for (const Trace& head : trace.heads) CHECK(shape_text(head.context) == "(4, 4)");
+  CHECK(shape_text(trace.context) == "(4, 12)");
+  CHECK(shape_text(trace.output) == "(4, 12)");
 }
 
 TEST_CASE("the weights of a head reach its own columns of the context and no others", "[A16]") {
   const Example e = open_example();
   const std::size_t n = e.attention.n_heads;
-  const Matrix before = e.pass().context;
+  const Matrix before = e.trace().context;
   for (const auto W : {&Attention::W_query, &Attention::W_key, &Attention::W_value}) {
     for (std::size_t changed = 0; changed < n; ++changed) {
       Example other = e;
       disturb_head(other.attention.*W, changed, n);
-      const Matrix after = other.pass().context;
+      const Matrix after = other.trace().context;
       for (std::size_t h = 0; h < n; ++h) {
         INFO("head " << changed + 1 << " got other weights; these are the columns of head "
                      << h + 1);
@@ -700,11 +704,11 @@ TEST_CASE("the weights of a head reach its own columns of the context and no oth
 
 TEST_CASE("behind W_out every column of the output draws on every head", "[A17]") {
   const Example e = open_example();
-  const Matrix before = e.pass().output;
+  const Matrix before = e.trace().output;
   for (std::size_t changed = 0; changed < e.attention.n_heads; ++changed) {
     Example other = e;
     disturb_head(other.attention.W_value, changed, e.attention.n_heads);
-    const Matrix after = other.pass().output;
+    const Matrix after = other.trace().output;
     for (std::size_t j = 0; j < before.shape(1); ++j) {
       INFO("column " << j + 1 << " of the output does not draw on head " << changed + 1);
       CHECK_FALSE(same(column_of(before, j), column_of(after, j)));
@@ -715,21 +719,21 @@ TEST_CASE("behind W_out every column of the output draws on every head", "[A17]"
 TEST_CASE("every head reads every column and every token of the input", "[A16]") {
   const Example e = open_example();
   const std::size_t n = e.attention.n_heads;
-  const Matrix before = e.pass().context;
-  for (std::size_t column = 0; column < e.asking.shape(1); ++column) {
+  const Matrix before = e.trace().context;
+  for (std::size_t column = 0; column < e.queries_from.shape(1); ++column) {
     INFO("column " << column + 1 << " of the input has changed");
     Example other = e;
-    disturb_columns(other.asking, column, column + 1);
-    CHECK(heads_that_stayed(before, other.pass().context, n) == "");
+    disturb_columns(other.queries_from, column, column + 1);
+    CHECK(heads_that_stayed(before, other.trace().context, n) == "");
     other = e;
-    disturb_columns(other.answering, column, column + 1);
-    CHECK(heads_that_stayed(before, other.pass().context, n) == "");
+    disturb_columns(other.memory, column, column + 1);
+    CHECK(heads_that_stayed(before, other.trace().context, n) == "");
   }
-  for (std::size_t token = 0; token < e.answering.shape(0); ++token) {
+  for (std::size_t token = 0; token < e.memory.shape(0); ++token) {
     INFO("token " << token + 1 << " that answers has changed");
     Example other = e;
-    for (std::size_t j = 0; j < e.answering.shape(1); ++j) other.answering(token, j) += Real(j + 1);
-    CHECK(heads_that_stayed(before, other.pass().context, n) == "");
+    for (std::size_t j = 0; j < e.memory.shape(1); ++j) other.memory(token, j) += Real(j + 1);
+    CHECK(heads_that_stayed(before, other.trace().context, n) == "");
   }
 }
 
@@ -738,14 +742,14 @@ TEST_CASE("the mask reaches every head", "[B13]") {
     Example e = random_example({4, 4, 7, n_heads, 3, 2, 6, 13});
     e.mask = causal_mask(4);
     INFO(n_heads << " heads under a causal mask");
-    CHECK(heads_without_mask(e.pass(), hide_what_follows(4, 4)) == "");
-    CHECK_THAT(e.pass().context, is_the_context_of(e));
+    CHECK(heads_without_mask(e.trace(), hide_what_follows(4, 4)) == "");
+    CHECK_THAT(e.trace().context, is_the_context_of(e));
     Generator generator(14);
-    e.answering = normal_matrix(6, 7, generator);
+    e.memory = normal_matrix(6, 7, generator);
     e.mask = padding_mask(4, {true, false, true, true, false, false});
     INFO("then under a padding mask");
-    CHECK(heads_without_mask(e.pass(), e.mask) == "");
-    CHECK_THAT(e.pass().context, is_the_context_of(e));
+    CHECK(heads_without_mask(e.trace(), e.mask) == "");
+    CHECK_THAT(e.trace().context, is_the_context_of(e));
   }
 }
 
@@ -755,12 +759,12 @@ TEST_CASE("what the mask hides moves no bit of any head", "[B13]") {
   const std::size_t n = e.attention.n_heads;
   for (std::size_t token = 1; token < 5; ++token) {
     Example other = e;
-    for (std::size_t j = 0; j < 7; ++j) other.answering(token, j) -= Real(j) + 1;
+    for (std::size_t j = 0; j < 7; ++j) other.memory(token, j) -= Real(j) + 1;
     INFO("token " << token + 1 << " that answers has changed, under a causal mask");
     e.mask = other.mask = causal_mask(5);
     for (std::size_t row = 0; row < token; ++row) {
       INFO("row " << row + 1 << " of the output");
-      CHECK(heads_that_moved(e.pass().output, other.pass().output, row, n) == "");
+      CHECK(heads_that_moved(e.trace().output, other.trace().output, row, n) == "");
     }
     INFO("then under a mask that hides this token alone");
     std::vector<bool> present(5, true);
@@ -768,7 +772,7 @@ TEST_CASE("what the mask hides moves no bit of any head", "[B13]") {
     e.mask = other.mask = padding_mask(5, present);
     for (std::size_t row = 0; row < 5; ++row) {
       INFO("row " << row + 1 << " of the output");
-      CHECK(heads_that_moved(e.pass().output, other.pass().output, row, n) == "");
+      CHECK(heads_that_moved(e.trace().output, other.trace().output, row, n) == "");
     }
   }
 }
@@ -776,10 +780,10 @@ TEST_CASE("what the mask hides moves no bit of any head", "[B13]") {
 TEST_CASE("a token that may read nothing gets zeros from every head", "[B13]") {
   Example e = open_example();
   e.mask = padding_mask(4, std::vector<bool>(6, false));
-  const HeadsPass pass = e.pass();
-  for (const Pass& head : pass.heads) CHECK_THAT(head.weights, equals(zeros(4, 6)));
-  CHECK_THAT(pass.context, equals(zeros(4, 10)));
-  CHECK_THAT(pass.output, equals(zeros(4, 8)));
+  const MultiHeadTrace trace = e.trace();
+  for (const Trace& head : trace.heads) CHECK_THAT(head.weights, equals(zeros(4, 6)));
+  CHECK_THAT(trace.context, equals(zeros(4, 10)));
+  CHECK_THAT(trace.output, equals(zeros(4, 8)));
 }
 
 TEST_CASE("the masks and the pass of one head are those of chapter 05") {
@@ -796,23 +800,10 @@ TEST_CASE("the masks and the pass of one head are those of chapter 05") {
   CHECK_THAT(padding_mask(sizes.T, present), equals(chapter_05::padding_mask(sizes.T, present)));
   for (const Matrix& mask : {zeros(sizes.T, T_k), hide_what_follows(sizes.T, T_k),
                              chapter_05::padding_mask(sizes.T, present)}) {
-    for (const bool scale : {true, false}) {
-      const Pass pass = attend(queries, keys, values, mask, scale);
-      const chapter_05::Pass before = chapter_05::attend(queries, keys, values, mask, scale);
-      CHECK_THAT(pass.weights, equals(before.weights));
-      CHECK_THAT(pass.context, equals(before.context));
-    }
-  }
-}
-
-TEST_CASE("scale off reaches every head") {
-  Example e = open_example();
-  e.attention.scale = false;
-  const HeadsPass pass = e.pass();
-  REQUIRE(pass.heads.size() == e.attention.n_heads);
-  for (std::size_t h = 0; h < e.attention.n_heads; ++h) {
-    INFO("head " << h + 1 << " divides although scale is off");
-    CHECK_THAT(pass.heads[h].weights, equals(weights_of(e, h, {.divisor = 1})));
+    const Trace trace = attend(queries, keys, values, mask);
+    const chapter_05::Trace before = chapter_05::attend(queries, keys, values, mask);
+    CHECK_THAT(trace.weights, equals(before.weights));
+    CHECK_THAT(trace.context, equals(before.context));
   }
 }
 
@@ -820,12 +811,12 @@ TEST_CASE("dropout reaches every head and drops other weights in each") {
   Example e = random_example({30, 40, 7, 3, 4, 2, 6, 16});
   e.mask = zeros(30, 40);
   Generator generator(17);
-  const HeadsPass pass =
-      e.attention.forward(e.asking, e.answering, e.mask, Dropout{Real(0.25), &generator});
-  REQUIRE(pass.heads.size() == 3);
+  const MultiHeadTrace trace =
+      e.attention.forward(e.queries_from, e.memory, e.mask, Training{Real(0.25), generator});
+  REQUIRE(trace.heads.size() == 3);
   Matrices contexts;
   for (std::size_t h = 0; h < 3; ++h) {
-    const Matrix& kept = pass.heads[h].kept;
+    const Matrix& kept = trace.heads[h].weights_after_dropout;
     const Matrix left = where_kept(weights_of(e, h), kept);
     const std::size_t dropped = places_dropped_in_one(kept, weights_of(e, h));
     INFO("in head " << h + 1 << " dropout hides " << dropped
@@ -835,44 +826,45 @@ TEST_CASE("dropout reaches every head and drops other weights in each") {
     CHECK_THAT(kept, equals(reference::divided(left, 0.75))
                          .unless("what dropout keeps is not scaled up by 1 / (1 - p)", left));
     contexts.push_back(reference::product(kept, values_of(e, h)));
-    const std::size_t differing = places_dropped_in_one(kept, pass.heads[(h + 1) % 3].kept);
+    const std::size_t differing =
+        places_dropped_in_one(kept, trace.heads[(h + 1) % 3].weights_after_dropout);
     INFO("heads " << h + 1 << " and " << (h + 1) % 3 + 1
                   << " drop the same weights in too many places: only " << differing
                   << " differ, it should be about 450");
     CHECK(differing > 200);
   }
   CHECK_THAT(
-      pass.context,
+      trace.context,
       equals(side_by_side(contexts))
           .unless("the context blends the weights, not what dropout kept of them", context_of(e)));
 }
 
-TEST_CASE("without a generator nothing is dropped and a share outside 0 to 1 is refused") {
+TEST_CASE("at inference nothing is dropped and a dropout outside 0 to 1 is refused") {
   const Example e = open_example();
-  const auto run = [&e](Real p, Generator* generator) {
-    return e.attention.forward(e.asking, e.answering, e.mask, Dropout{p, generator});
-  };
-  CHECK_THAT(run(Real(0.5), nullptr).output, is_the_output_of(e));
+  CHECK_THAT(e.trace().output, is_the_output_of(e));
   Generator generator(18);
-  CHECK_THAT(run(0, &generator).output, is_the_output_of(e));
-  CHECK_THAT(run(1, &generator).output, equals(zeros(4, 8)));
-  CHECK(throws_saying([&] { run(Real(1.5), &generator); }, "dropout is 1.5"));
-  CHECK(throws_saying([&] { run(Real(-0.5), &generator); }, "dropout is -0.5"));
+  const auto run = [&](Real p) {
+    return e.attention.forward(e.queries_from, e.memory, e.mask, Training{p, generator});
+  };
+  CHECK_THAT(run(0).output, is_the_output_of(e));
+  CHECK_THAT(run(1).output, equals(zeros(4, 8)));
+  CHECK(throws_saying([&] { run(Real(1.5)); }, "the dropout probability is 1.5"));
+  CHECK(throws_saying([&] { run(Real(-0.5)); }, "the dropout probability is -0.5"));
 }
 
 TEST_CASE("a linear layer behind the heads brings the width back", "[B12]") {
   const HeadSizes sizes = {3, 5, 2, 3, 4, 6, 2, 19};  // 2 columns in, 18 of context, 2 out
   const Example e = random_example(sizes);
-  CHECK(shape_text(e.pass().context) == "(3, 18)");
-  CHECK_THAT(e.pass().output, is_the_output_of(e));
-  CHECK(shape_text(e.pass().output) == "(3, 2)");
+  CHECK(shape_text(e.trace().context) == "(3, 18)");
+  CHECK_THAT(e.trace().output, is_the_output_of(e));
+  CHECK(shape_text(e.trace().output) == "(3, 2)");
 }
 
 TEST_CASE("one column of values a head brings the width back", "[B12]") {
   const HeadSizes sizes = {3, 6, 4, 4, 5, 1, 7, 20};  // 4 columns in, 4 heads of one column
   const Example e = random_example(sizes);
-  CHECK(shape_text(e.pass().context) == "(3, 4)");
-  CHECK_THAT(e.pass().context, is_the_context_of(e));
+  CHECK(shape_text(e.trace().context) == "(3, 4)");
+  CHECK_THAT(e.trace().context, is_the_context_of(e));
 }
 
 TEST_CASE("the widths of keys and values and output are free", "[B12]") {
@@ -881,8 +873,8 @@ TEST_CASE("the widths of keys and values and output are free", "[B12]") {
       const HeadSizes sizes = {2, 5, 3, 3, key_width, value_width, 11, 21};
       INFO(sizes);
       const Example e = random_example(sizes);
-      CHECK_THAT(e.pass().context, is_the_context_of(e));
-      CHECK_THAT(e.pass().output, is_the_output_of(e));
+      CHECK_THAT(e.trace().context, is_the_context_of(e));
+      CHECK_THAT(e.trace().output, is_the_output_of(e));
     }
   }
 }
@@ -891,22 +883,22 @@ TEST_CASE("the number of heads changes neither the parameters nor the multiplica
   constexpr std::size_t d_in = 24;
   constexpr std::size_t d_out = 12;
   Generator generator(22);
-  const Matrix asking = normal_matrix(5, d_in, generator);
-  const Matrix answering = normal_matrix(7, d_in, generator);
+  const Matrix queries_from = normal_matrix(5, d_in, generator);
+  const Matrix memory = normal_matrix(7, d_in, generator);
   for (const std::size_t n_heads : {1U, 2U, 3U, 4U, 6U, 12U}) {
     const Attention attention(d_in, d_out, n_heads, generator);
-    const HeadsPass pass = attention.forward(asking, answering, zeros(5, 7));
+    const MultiHeadTrace trace = attention.forward(queries_from, memory, zeros(5, 7));
     INFO(n_heads << " heads");
-    CHECK(pass.heads.size() == n_heads);
+    CHECK(trace.heads.size() == n_heads);
     CHECK(parameters(attention) == 3 * d_in * d_out + d_out * d_out);
-    CHECK(multiplications(attention, pass, 5, 7) ==
+    CHECK(multiplications(attention, trace, 5, 7) ==
           (5 + 7 + 7) * d_in * d_out + 5 * d_out * d_out + 2 * 5 * 7 * d_out);
   }
 }
 
 TEST_CASE("weights that do not fit the number of heads are refused in the pass too") {
   const Example good = open_example();  // five heads
-  INFO("columns that cannot be shared evenly among the heads were accepted by the pass");
+  INFO("columns that cannot be divided evenly among the heads were accepted by the pass");
   for (const auto W : {&Attention::W_query, &Attention::W_key, &Attention::W_value}) {
     Example e = good;
     Generator generator(24);
@@ -914,14 +906,14 @@ TEST_CASE("weights that do not fit the number of heads are refused in the pass t
     if (W != &Attention::W_value) {  // both, so that the scores could be computed
       e.attention.W_query = e.attention.W_key = e.attention.*W;
     }
-    CHECK(refused_with([&e] { e.pass(); }, "16", " 5 heads"));
+    CHECK(refused_with([&e] { e.trace(); }, "16", " 5 heads"));
   }
   Example headless = good;
   headless.attention.n_heads = 0;
-  CHECK(refused_with([&headless] { headless.pass(); }, "", " 0 heads"));
+  CHECK(refused_with([&headless] { headless.trace(); }, "", " 0 heads"));
 }
 
-TEST_CASE("columns that cannot be shared evenly among the heads are refused with both numbers") {
+TEST_CASE("columns that cannot be divided evenly among the heads are refused with both numbers") {
   Generator generator(23);
   INFO("d_out that is no multiple of n_heads was accepted, or the message lacks a number");
   CHECK(refused_with([&] { Attention(4, 10, 3, generator); }, "10", " 3 heads"));
@@ -941,7 +933,7 @@ TEST_CASE("two heads carry two relations at once", "[C7]") {
   ask_for(attention.W_query, Placed::T, first_token);
   const Placed placed;
   const Matrix X = placed.tokens();
-  const HeadsPass pass = attention.forward(X, X, zeros(Placed::T, Placed::T));
+  const MultiHeadTrace trace = attention.forward(X, X, zeros(Placed::T, Placed::T));
   Matrix wanted = zeros(Placed::T, 4);
   for (std::size_t i = 0; i < Placed::T; ++i) {
     for (std::size_t j = 0; j < 2; ++j) {
@@ -949,7 +941,7 @@ TEST_CASE("two heads carry two relations at once", "[C7]") {
       wanted(i, 2 + j) = placed.content(0, j);
     }
   }
-  CHECK_THAT(pass.output, equals(wanted));
+  CHECK_THAT(trace.output, equals(wanted));
 }
 
 TEST_CASE("one weighting cannot carry two relations", "[C7]") {
@@ -962,10 +954,10 @@ TEST_CASE("one weighting cannot carry two relations", "[C7]") {
   for (std::size_t j = 0; j < 2; ++j) std::swap(swapped.content(0, j), swapped.content(2, j));
   const Matrix X = placed.tokens();
   const Matrix Y = swapped.tokens();
-  const HeadsPass one = attention.forward(X, X, mask);
-  const HeadsPass other = attention.forward(Y, Y, mask);
-  CHECK(one.heads.at(0).weights(3, 0) == Approx(0.5).margin(tolerance));
-  CHECK(one.heads.at(0).weights(3, 2) == Approx(0.5).margin(tolerance));
+  const MultiHeadTrace one = attention.forward(X, X, mask);
+  const MultiHeadTrace other = attention.forward(Y, Y, mask);
+  CHECK_THAT(one.heads.at(0).weights(3, 0), WithinAbs(0.5, tolerance));
+  CHECK_THAT(one.heads.at(0).weights(3, 2), WithinAbs(0.5, tolerance));
   CHECK_THAT(row_of(one.output, 3), equals(row_of(other.output, 3)));
 
   Attention both = heads_by_place(2);
@@ -978,11 +970,12 @@ TEST_CASE("one weighting cannot carry two relations", "[C7]") {
 TEST_CASE("the weights are made anew for every sequence while the parameters stay", "[A18]") {
   const Example e = open_example();
   Example other = e;
-  disturb_columns(other.asking, 0, e.asking.shape(1));
-  disturb_columns(other.answering, 0, 2);
-  const HeadsPass first = e.pass();
-  const HeadsPass second = other.attention.forward(other.asking, other.answering, other.mask);
-  const HeadsPass first_again = other.attention.forward(e.asking, e.answering, e.mask);
+  disturb_columns(other.queries_from, 0, e.queries_from.shape(1));
+  disturb_columns(other.memory, 0, 2);
+  const MultiHeadTrace first = e.trace();
+  const MultiHeadTrace second =
+      other.attention.forward(other.queries_from, other.memory, other.mask);
+  const MultiHeadTrace first_again = other.attention.forward(e.queries_from, e.memory, e.mask);
   REQUIRE(second.heads.size() == first.heads.size());
   for (std::size_t h = 0; h < first.heads.size(); ++h) {
     INFO("head " << h + 1);
@@ -996,13 +989,13 @@ TEST_CASE("no context leaves the range of its column of values in any head", "[A
   const HeadSizes sizes = GENERATE(from_range(head_sizes()));
   INFO(sizes);
   const Example e = random_example(sizes);
-  const HeadsPass pass = e.pass();
-  CHECK(stays_in_range(pass.context, reference::product(e.answering, e.attention.W_value)));
-  for (const Pass& head : pass.heads) {
+  const MultiHeadTrace trace = e.trace();
+  CHECK(stays_in_range(trace.context, reference::product(e.memory, e.attention.W_value)));
+  for (const Trace& head : trace.heads) {
     for (std::size_t i = 0; i < sizes.T_q; ++i) {
       double sum = 0;
       for (std::size_t j = 0; j < sizes.T_k; ++j) sum += static_cast<double>(head.weights(i, j));
-      CHECK(sum == Approx(1).epsilon(tolerance));
+      CHECK_THAT(sum, WithinRel(1, tolerance));
     }
   }
 }
@@ -1014,12 +1007,12 @@ TEST_CASE("scores of thirty thousand stay shares in every head and hidden ones s
   attention.W_key = {{1, 1, 1}};
   attention.W_value = {{1, 2, 3}};
   attention.W_out = identity(3);
-  const Matrix asking = {{1}};
-  const Matrix answering = {{-150}, {150}, {150}};
-  const HeadsPass open = attention.forward(asking, answering, zeros(1, 3));
+  const Matrix queries_from = {{1}};
+  const Matrix memory = {{-150}, {150}, {150}};
+  const MultiHeadTrace open = attention.forward(queries_from, memory, zeros(1, 3));
   CHECK_THAT(open.output, equals({{150, -300, 450}}));
-  const HeadsPass masked =
-      attention.forward(asking, answering, Matrix({{0, -infinity, -infinity}}));
+  const MultiHeadTrace masked =
+      attention.forward(queries_from, memory, Matrix({{0, -infinity, -infinity}}));
   INFO("in head 1 the one token that may be read has a score of -30000");
   CHECK_THAT(masked.output, equals({{-150, -300, -450}}));
 }
@@ -1028,25 +1021,25 @@ TEST_CASE("an input that is not finite and a mask of another shape are refused")
   const Example good = open_example();
   const Real nan = std::numeric_limits<Real>::quiet_NaN();
   Example e = good;
-  e.asking(2, 1) = nan;
-  CHECK(throws_saying([&e] { e.pass(); }, "asking(2, 1)"));
+  e.queries_from(2, 1) = nan;
+  CHECK(throws_saying([&e] { e.trace(); }, "queries_from(2, 1)"));
   e = good;
-  e.answering(5, 3) = infinity;
-  CHECK(throws_saying([&e] { e.pass(); }, "answering(5, 3)"));
+  e.memory(5, 3) = infinity;
+  CHECK(throws_saying([&e] { e.trace(); }, "memory(5, 3)"));
   e = good;
   e.mask = zeros(6, 4);
-  CHECK(throws_saying([&e] { e.pass(); }, "the mask is (6, 4)"));
+  CHECK(throws_saying([&e] { e.trace(); }, "the mask is (6, 4)"));
   e = good;
-  e.asking = zeros(4, 6);
-  CHECK(throws_saying([&e] { e.pass(); }, "(4, 6)"));
+  e.queries_from = zeros(4, 6);
+  CHECK(throws_saying([&e] { e.trace(); }, "(4, 6)"));
 }
 
 TEST_CASE("no token that asks gives no row of output and no token that answers gives zeros") {
   const Example e = open_example();
-  const Example nobody_answers = {e.attention, e.asking, zeros(0, 7), zeros(4, 0)};
-  CHECK_THAT(nobody_answers.pass().output, equals(zeros(4, 8)));
-  const Example nobody_asks = {e.attention, zeros(0, 7), e.answering, zeros(0, 6)};
-  CHECK_THAT(nobody_asks.pass().output, equals(zeros(0, 8)));
+  const Example nobody_answers = {e.attention, e.queries_from, zeros(0, 7), zeros(4, 0)};
+  CHECK_THAT(nobody_answers.trace().output, equals(zeros(4, 8)));
+  const Example nobody_asks = {e.attention, zeros(0, 7), e.memory, zeros(0, 6)};
+  CHECK_THAT(nobody_asks.trace().output, equals(zeros(0, 8)));
 }
 
 TEST_CASE("PyTorch computes the same heads", "[A16][A17]") {
@@ -1057,15 +1050,15 @@ TEST_CASE("PyTorch computes the same heads", "[A16][A17]") {
     e.attention.W_key = golden["W_key"];
     e.attention.W_value = golden["W_value"];
     e.attention.W_out = golden["W_out"];
-    e.asking = golden["asking"];
-    e.answering = golden["answering"];
+    e.queries_from = golden["queries_from"];
+    e.memory = golden["memory"];
     e.mask = golden["hidden"];
     for (Real& entry : e.mask) entry = entry != 0 ? -infinity : 0;
     INFO(e.attention.n_heads << " heads");
-    const HeadsPass pass = e.pass();
+    const MultiHeadTrace trace = e.trace();
     Matrices weights;
-    for (const Pass& head : pass.heads) weights.push_back(head.weights);
+    for (const Trace& head : trace.heads) weights.push_back(head.weights);
     CHECK_THAT(mean_of(weights), equals(golden["weights"]));
-    CHECK_THAT(pass.output, equals(golden["output"]));
+    CHECK_THAT(trace.output, equals(golden["output"]));
   }
 }

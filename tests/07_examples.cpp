@@ -7,7 +7,7 @@ namespace {
 /// A tensor as a matrix; a vector is one row.
 Matrix matrix_of(const Parameter& parameter) {
   const std::size_t columns = parameter.shape.back();
-  Matrix m(Matrix::shape_type{parameter.numbers.size() / columns, columns}, 0);
+  Matrix m = matrix(parameter.numbers.size() / columns, columns);
   std::copy(parameter.numbers.begin(), parameter.numbers.end(), m.begin());
   return m;
 }
@@ -21,7 +21,7 @@ double size_of(ConstRow numbers) {
 /// How fast `result` grows with each number: (1, n).
 Matrix measured_gradient(Row numbers, const std::function<double()>& result) {
   const double little = sizeof(Real) == 8 ? 1e-5 : 1e-2;
-  Matrix gradient(Matrix::shape_type{1, numbers.size()}, 0);
+  Matrix gradient = matrix(1, numbers.size());
   for (std::size_t k = 0; k < numbers.size(); ++k) {
     const Real before = numbers[k];
     numbers[k] = before + static_cast<Real>(little);
@@ -79,7 +79,7 @@ std::vector<int> random_tokens(std::size_t n, std::size_t symbols, std::uint64_t
 Example random_example(const ModelSizes& s) {
   Generator generator(s.seed);
   GPT2 model(Config{s.symbols, s.context, s.layers, s.heads, s.width});
-  if (s.separate_head) model.head = Matrix(Matrix::shape_type{s.symbols, s.width}, 0);
+  if (s.separate_head) model.head = matrix(s.symbols, s.width);
   fill_at_random(model, generator);
   return {model, s.B, s.T, random_tokens(s.B * s.T, s.symbols, s.seed),
           random_tokens(s.B * s.T, s.symbols, s.seed + 1)};
@@ -92,7 +92,7 @@ Matrix times(const Matrix& m, double factor) {
 }
 
 Matrix rows_of(const Matrix& m, std::size_t first, std::size_t height) {
-  Matrix rows(Matrix::shape_type{height, m.shape(1)}, 0);
+  Matrix rows = matrix(height, m.shape(1));
   std::copy_n(row(m, first).begin(), rows.size(), rows.begin());
   return rows;
 }

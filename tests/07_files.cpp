@@ -558,8 +558,8 @@ TEST_CASE("sizes that no model can have are refused with the number") {
   CHECK(refused([](Config& c) { c.heads = 0; }, "the number of heads is 0"));
   CHECK(refused([](Config& c) { c.width = 0; }, "the width is 0"));
   CHECK(refused([](Config& c) { c.heads = 3; },
-                "a width of 128 columns cannot be shared evenly among 3 heads"));
-  CHECK(refused([](Config& c) { c.heads = 256; }, "128 columns cannot be shared"));
+                "a width of 128 columns cannot be divided evenly among 3 heads"));
+  CHECK(refused([](Config& c) { c.heads = 256; }, "128 columns cannot be divided"));
   CHECK(refused([](Config& c) { c.dropout = 1; }, "dropout is 1: it must be at least 0 and less"));
   CHECK(refused([](Config& c) { c.dropout = Real(-0.5); }, "dropout is -0.5"));
   CHECK(refused([](Config& c) { c.dropout = std::numeric_limits<Real>::quiet_NaN(); },
@@ -692,7 +692,7 @@ TEST_CASE("sizes in a config must be whole numbers of a valid model") {
                        "config.json: n_head is -1, but this program needs a whole number"));
   CHECK(
       refuses_config(published_config(R"("n_head":7)"),
-                     "config.json: a width of 768 columns cannot be shared evenly among 7 heads"));
+                     "config.json: a width of 768 columns cannot be divided evenly among 7 heads"));
   CHECK(refuses_config("{}", "config.json has no vocab_size"));
 }
 

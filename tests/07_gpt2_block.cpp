@@ -184,8 +184,7 @@ TEST_CASE("the bias of the keys changes no output and has no gradient") {
   Matrix grad_x = e.grad_output;
   e.block().attention.backward(grad_x, gradient.attention, e.grad_output, pass, e.x);
   const Vector& idle = gradient.attention.b_key;
-  CHECK_THAT(Matrix(xt::view(idle, xt::newaxis(), xt::all())),
-             equals(Matrix(Matrix::shape_type{1, e.sizes.width}, 0)));
+  CHECK_THAT(Matrix(xt::view(idle, xt::newaxis(), xt::all())), equals(matrix(1, e.sizes.width)));
   for (std::size_t j = 0; j < e.sizes.width; ++j) e.block().attention.b_key(j) += Real(j) - 2;
   INFO("each row of scores has grown by one number, and softmax should not notice");
   CHECK_THAT(e.attention_pass().output, equals(pass.output));
@@ -393,7 +392,7 @@ TEST_CASE("a pass that was used before gives the bits of a fresh one") {
 }
 
 TEST_CASE("heads that do not divide the width and masks of another size are refused") {
-  CHECK(throws_saying([] { Block(6, 4); }, "6 columns cannot be shared evenly among 4 heads"));
+  CHECK(throws_saying([] { Block(6, 4); }, "6 columns cannot be divided evenly among 4 heads"));
   CHECK(throws_saying([] { Block(6, 0); }, "0 heads"));
   const BlockExample e = usual_block();
   BlockPass pass = e.pass();

@@ -120,7 +120,7 @@ Table::Table(const Matrix& m) : Table(m.shape(0), m.shape(1)) {
 }
 
 Matrix values(const Table& t) {
-  Matrix m(Matrix::shape_type{t.rows, t.columns}, 0);
+  Matrix m = matrix(t.rows, t.columns);
   for (std::size_t i = 0; i < t.rows; ++i) {
     for (std::size_t j = 0; j < t.columns; ++j) m(i, j) = static_cast<Real>(t(i, j).value);
   }

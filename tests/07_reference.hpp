@@ -207,7 +207,7 @@ Matrices gradients(const Weights& inputs, const Function& function) {
   const std::vector<double> slopes = tape.slopes(result);
   Matrices all;
   for (const auto& [name, table] : variables) {
-    Matrix m(Matrix::shape_type{table.rows, table.columns}, 0);
+    Matrix m = matrix(table.rows, table.columns);
     for (std::size_t k = 0; k < table.numbers.size(); ++k) {
       m.data()[k] = static_cast<Real>(slopes.at(table.numbers[k].place));
     }

@@ -11,3 +11,6 @@ using MatcherBase = Catch::Matchers::MatcherBase<T>;
 template <class T>
 using MatcherBase = Catch::MatcherBase<T>;
 #endif
+
+using Catch::Matchers::WithinAbs;
+using Catch::Matchers::WithinRel;

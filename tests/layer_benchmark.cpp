@@ -21,10 +21,10 @@ constexpr int runs = 9;
 struct Products {
   Matrix input;
   Matrix weights;
-  Matrix projected = Matrix(Matrix::shape_type{T, width}, 0);
+  Matrix projected = matrix(T, width);
   Matrix head;
-  Matrix scores = Matrix(Matrix::shape_type{T, T}, 0);
-  Matrix context = Matrix(Matrix::shape_type{T, head_dim}, 0);
+  Matrix scores = matrix(T, T);
+  Matrix context = matrix(T, head_dim);
 
   explicit Products(Generator& generator)
       : input(normal_matrix(T, width, generator)),

@@ -6,7 +6,7 @@
 namespace reference {
 
 Matrix make(std::size_t rows, std::size_t columns) {
-  return Matrix(Matrix::shape_type{rows, columns}, 0);
+  return matrix(rows, columns);
 }
 
 Matrix transposed(const Matrix& a) {
@@ -75,26 +75,26 @@ Matrix softmax_down_the_columns(const Matrix& scores) {
 }
 
 Matrix softmax_without_total(const Matrix& scores) {
-  Matrix powers = scores;
+  Matrix exponentials = scores;
   for (std::size_t i = 0; i < scores.shape(0); ++i) {
     double largest = -std::numeric_limits<double>::infinity();
     for (std::size_t j = 0; j < scores.shape(1); ++j) {
       largest = std::fmax(largest, static_cast<double>(scores(i, j)));
     }
     for (std::size_t j = 0; j < scores.shape(1); ++j) {
-      powers(i, j) = static_cast<Real>(std::exp(static_cast<double>(scores(i, j)) - largest));
+      exponentials(i, j) = static_cast<Real>(std::exp(static_cast<double>(scores(i, j)) - largest));
     }
   }
-  return powers;
+  return exponentials;
 }
 
-Matrix powers_alone(const Matrix& scores) {
-  Matrix powers = scores;
-  for (Real& entry : powers) entry = std::exp(entry);
-  return powers;
+Matrix exponentials_alone(const Matrix& scores) {
+  Matrix exponentials = scores;
+  for (Real& entry : exponentials) entry = std::exp(entry);
+  return exponentials;
 }
 
-Matrix plain_shares(const Matrix& scores) {
+Matrix scores_over_their_sum(const Matrix& scores) {
   Matrix shares = scores;
   for (std::size_t i = 0; i < scores.shape(0); ++i) {
     double total = 0;

@@ -32,14 +32,14 @@ Matrix softmax_down_the_columns(const Matrix& scores);
 
 Matrix softmax_without_total(const Matrix& scores);
 
-Matrix powers_alone(const Matrix& scores);
+Matrix exponentials_alone(const Matrix& scores);
 
-Matrix plain_shares(const Matrix& scores);
+Matrix scores_over_their_sum(const Matrix& scores);
 
 /// softmax over all entries at once, not row by row.
 Matrix softmax_of_everything(const Matrix& scores);
 
-/// Powers of 2 in place of powers of e.
+/// Powers of 2 in place of exponentials of e.
 Matrix softmax_of_base_two(const Matrix& scores);
 
 /// Dot products of tokens that were brought to length 1.

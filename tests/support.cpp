@@ -28,7 +28,7 @@ bool close(Real got, Real want) {
 
 Matrix from_json(const nlohmann::json& rows) {
   const std::size_t columns = rows.empty() ? 0 : rows[0].size();
-  Matrix m(Matrix::shape_type{rows.size(), columns});
+  Matrix m = matrix(rows.size(), columns);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (std::size_t j = 0; j < columns; ++j) m(i, j) = rows[i][j].get<Real>();
   }
@@ -134,7 +134,7 @@ Matrix rounded(const Matrix& m) {
 }
 
 Matrix decimals(std::initializer_list<std::initializer_list<double>> rows) {
-  Matrix m(Matrix::shape_type{rows.size(), rows.begin()->size()});
+  Matrix m = matrix(rows.size(), rows.begin()->size());
   auto entry = m.begin();
   for (const auto& row : rows) {
     entry = std::transform(row.begin(), row.end(), entry,
@@ -148,13 +148,13 @@ Matrix number(double x) {
 }
 
 Matrix as_row(ConstRow numbers) {
-  Matrix m(Matrix::shape_type{1, numbers.size()}, 0);
+  Matrix m = matrix(1, numbers.size());
   std::copy(numbers.begin(), numbers.end(), m.begin());
   return m;
 }
 
 Matrix column_ranges(const Matrix& m) {
-  Matrix ranges(Matrix::shape_type{2, m.shape(1)});
+  Matrix ranges = matrix(2, m.shape(1));
   for (std::size_t j = 0; j < m.shape(1); ++j) {
     ranges(0, j) = ranges(1, j) = m(0, j);
     for (std::size_t i = 1; i < m.shape(0); ++i) {

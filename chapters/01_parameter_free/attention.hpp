@@ -1,51 +1,52 @@
 #pragma once
 /// @file
-/// @brief The mechanism of this chapter: the file to read, to diff and to blank out.
+/// @brief Attention without parameters: the dot products of all pairs of tokens, their softmax, and
+/// the weighted sums of the tokens.
 
 //! [includes]
 #include "common/tensor.hpp"
 //! [includes]
 
-//! [pass]
-/// Every tensor of one pass, in the order in which they are computed.
-struct Pass {
-  Matrix scores;   ///< (T, T)     the dot product of each token with each
+//! [trace]
+/// Every tensor of one forward pass, in the order in which they are computed.
+struct Trace {
+  Matrix scores;   ///< (T, T)     the dot product of every token with every token
   Matrix weights;  ///< (T, T)     softmax of each row
-  Matrix context;  ///< (T, d_in)  each token as a blend of all
+  Matrix context;  ///< (T, d_in)  for each token, a weighted sum of all tokens
 };
-//! [pass]
+//! [trace]
 
 //! [softmax]
-/// Turns each row of scores into shares: positive, and 1 in sum.
+/// Turns each row of scores into probabilities: none is negative, and they sum to 1.
 /// @param scores  (T, T)
 /// @return        (T, T)
 inline Matrix softmax(const Matrix& scores) {
   Matrix weights(scores.shape());
   for (std::size_t i = 0; i < scores.shape(0); ++i) {
     const Vector row = xt::view(scores, i, xt::all());
-    const Vector powers = xt::exp(row - largest_of(row));
-    xt::view(weights, i, xt::all()) = powers / sum_of(powers);
+    const Vector exponentials = xt::exp(row - max_of(row));
+    xt::view(weights, i, xt::all()) = exponentials / sum_of(exponentials);
   }
   return weights;
 }
 //! [softmax]
 
 //! [attend]
-/// Lets every token read every token.
+/// Self-attention: every token attends to every token.
 /// @param X  (T, d_in)  one token a row
-/// @throws std::invalid_argument when a number of X is not finite
-inline Pass attend(const Matrix& X) {
+/// @throws std::invalid_argument when an entry of X is not finite
+inline Trace attend(const Matrix& X) {
   require_finite(X, "X");
-  Pass pass;
+  Trace trace;
   //! [scores]
-  pass.scores = matmul(X, xt::transpose(X));  // (T, T)
+  trace.scores = matmul(X, xt::transpose(X));  // (T, T)
   //! [scores]
   //! [weights]
-  pass.weights = softmax(pass.scores);  // (T, T)
+  trace.weights = softmax(trace.scores);  // (T, T)
   //! [weights]
   //! [context]
-  pass.context = matmul(pass.weights, X);  // (T, d_in)
+  trace.context = matmul(trace.weights, X);  // (T, d_in)
   //! [context]
-  return pass;
+  return trace;
 }
 //! [attend]

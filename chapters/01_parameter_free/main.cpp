@@ -1,5 +1,5 @@
 /// @file
-/// @brief The walk of chapter 01: attention without parameters, one step after the other.
+/// @brief The demo of chapter 01: attention without parameters, one step after the other.
 
 #include "attention.hpp"
 
@@ -15,32 +15,31 @@ const Labels dimensions = numbered("x", d_in);
 void show_input(const Sequence& input, Report& report) {
   report.section("input", "The input");
   report.say("Each token is a row: the vector of its word plus the vector of its place.");
-  report.matrix({"token_vectors", "", input.tokens, dimensions}, input.token_vectors);
-  report.matrix({"position_vectors", "", input.tokens, dimensions}, input.position_vectors);
-  report.matrix({"X", "token_vectors + position_vectors", input.tokens, dimensions}, input.X);
+  report.matrix({"token_embeddings", "", input.tokens, dimensions}, input.token_embeddings);
+  report.matrix({"position_embeddings", "", input.tokens, dimensions}, input.position_embeddings);
+  report.matrix({"X", "token_embeddings + position_embeddings", input.tokens, dimensions}, input.X);
 }
 
-Pass show_pass(const Sequence& input, Report& report) {
-  report.section("pass", "Scores, weights, context");
-  const Pass pass = attend(input.X);
-  report.matrix({"scores", "X Xᵀ", input.tokens, input.tokens}, pass.scores);
+Trace show_trace(const Sequence& input, Report& report) {
+  report.section("trace", "Scores, weights, context");
+  const Trace trace = attend(input.X);
+  report.matrix({"scores", "X Xᵀ", input.tokens, input.tokens}, trace.scores);
   report.matrix({"weights", "softmax of each row of scores", input.tokens, input.tokens},
-                pass.weights);
-  report.matrix({"context", "weights X", input.tokens, dimensions}, pass.context);
-  return pass;
+                trace.weights);
+  report.matrix({"context", "weights X", input.tokens, dimensions}, trace.context);
+  return trace;
 }
 
 std::size_t count_reading_themselves_most(const Matrix& weights) {
   std::size_t count = 0;
-  for (std::size_t i = 0; i < weights.shape(0); ++i)
-    count += largest_column(weights, i) == i ? 1 : 0;
+  for (std::size_t i = 0; i < weights.shape(0); ++i) count += argmax(weights, i) == i ? 1 : 0;
   return count;
 }
 
-void show_symmetry(const Sequence& input, const Pass& pass, Report& report) {
+void show_symmetry(const Sequence& input, const Trace& trace, Report& report) {
   report.section("symmetry", "Symmetry and the diagonal");
-  const Matrix turned = xt::transpose(pass.scores);
-  report.check("symmetric", nearly_equal(pass.scores, turned),
+  const Matrix turned = xt::transpose(trace.scores);
+  report.check("symmetric", nearly_equal(trace.scores, turned),
                "scores(i, j) = scores(j, i) for every pair");
   std::vector<Real> squared_lengths;
   for (std::size_t i = 0; i < input.tokens.size(); ++i) {
@@ -49,7 +48,7 @@ void show_symmetry(const Sequence& input, const Pass& pass, Report& report) {
   report.matrix({"squared_lengths", "the diagonal of scores", input.tokens, {"|x|²"}},
                 column(squared_lengths));
   report.count(
-      "read_themselves_most", count_reading_themselves_most(pass.weights),
+      "read_themselves_most", count_reading_themselves_most(trace.weights),
       fmt::format("of {} tokens give the largest weight to themselves", input.tokens.size()));
 }
 
@@ -93,16 +92,16 @@ void show_repeated_word(const std::vector<std::string>& tokens, bool positions, 
   report.section(positions ? "repeated_on" : "repeated_off",
                  fmt::format("A word twice, positions {}", positions ? "on" : "off"));
   const Sequence input = embed(tokens, d_in, positions);
-  const Pass pass = attend(input.X);
-  report.matrix({"scores", "X Xᵀ", tokens, tokens}, pass.scores);
-  report.matrix({"context", "weights X", tokens, dimensions}, pass.context);
-  const Matrix first = xt::view(pass.context, xt::range(twins[0], twins[0] + 1), xt::all());
-  const Matrix second = xt::view(pass.context, xt::range(twins[1], twins[1] + 1), xt::all());
+  const Trace trace = attend(input.X);
+  report.matrix({"scores", "X Xᵀ", tokens, tokens}, trace.scores);
+  report.matrix({"context", "weights X", tokens, dimensions}, trace.context);
+  const Matrix first = xt::view(trace.context, xt::range(twins[0], twins[0] + 1), xt::all());
+  const Matrix second = xt::view(trace.context, xt::range(twins[1], twins[1] + 1), xt::all());
   report.check("identical", first == second,
                fmt::format("rows {} and {}, both {}, have the same context", twins[0] + 1,
                            twins[1] + 1, quoted(tokens[twins[0]])));
-  const Matrix turned = xt::transpose(pass.scores);
-  report.check("symmetric", nearly_equal(pass.scores, turned), "the scores are symmetric");
+  const Matrix turned = xt::transpose(trace.scores);
+  report.check("symmetric", nearly_equal(trace.scores, turned), "the scores are symmetric");
 }
 
 void show_softmax(Report& report) {
@@ -113,11 +112,12 @@ void show_softmax(Report& report) {
   report.say("Three scores, 2, 1 and -1, are to become shares of a whole.");
   const Matrix naive = scores * Real{100} / xt::sum(scores)();
   const Matrix shares = softmax(scores) * Real{100};
-  const Matrix powers = xt::exp(scores);
+  const Matrix exponentials = xt::exp(scores);
   report.matrix({"naive_percent", "scores / their sum", {}, desserts, 1}, naive);
-  report.matrix({"powers", "e to the scores", {}, desserts, 3}, powers);
-  report.number("total", static_cast<double>(xt::sum(powers)()), 3, "the sum of the powers");
-  report.matrix({"softmax_percent", "powers / their sum", {}, desserts, 1}, shares);
+  report.matrix({"exponentials", "e to the scores", {}, desserts, 3}, exponentials);
+  report.number("total", static_cast<double>(xt::sum(exponentials)()), 3,
+                "the sum of the exponentials");
+  report.matrix({"softmax_percent", "exponentials / their sum", {}, desserts, 1}, shares);
   const Matrix grown = softmax(larger);
   const Matrix before = softmax(scores);
   report.number("one_point_more",
@@ -148,11 +148,11 @@ void show_order(const Sequence& input, Report& report) {
       attend(embed(words, d_in, true).X).context);
 }
 
-void walk(const Options& options, Report& report) {
+void demonstrate(const Options& options, Report& report) {
   const Sequence input = embed(split_words(options.text), d_in, options.positions);
   show_input(input, report);
-  const Pass pass = show_pass(input, report);
-  show_symmetry(input, pass, report);
+  const Trace trace = show_trace(input, report);
+  show_symmetry(input, trace, report);
   show_diagonal_by_dimension(options.seed, report);
   const bool has_twins = !repeated_rows(input.tokens).empty();
   const std::vector<std::string> twins =
@@ -161,14 +161,14 @@ void walk(const Options& options, Report& report) {
   show_repeated_word(twins, true, report);
   show_softmax(report);
   show_order(first_tokens(input, 16), report);
-  report.panel("scores", pass.scores, input.tokens, input.tokens);
-  report.panel("weights", pass.weights, input.tokens, input.tokens, 1);
-  report.panel("context", pass.context, input.tokens, dimensions);
+  report.panel("scores", trace.scores, input.tokens, input.tokens);
+  report.panel("weights", trace.weights, input.tokens, input.tokens, 1);
+  report.panel("context", trace.context, input.tokens, dimensions);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   Command command("01_parameter_free", "Chapter 01: attention without parameters, step by step.");
-  return command.run(argc, argv, walk);
+  return command.run(argc, argv, demonstrate);
 }

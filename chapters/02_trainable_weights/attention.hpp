@@ -1,65 +1,67 @@
 #pragma once
 /// @file
-/// @brief The mechanism of this chapter: the file to read, to diff and to blank out.
+/// @brief Attention with trainable weights: each token gets a query, a key and a value.
 
 //! [includes]
+#include <utility>
+
 #include "common/random.hpp"
 #include "common/tensor.hpp"
 //! [includes]
 
-//! [pass]
-/// Every tensor of one pass, in the order in which they are computed.
-struct Pass {
+//! [trace]
+/// Every tensor of one forward pass, in the order in which they are computed.
+struct Trace {
   Matrix queries;  ///< (T, d_k)    what each token looks for
-  Matrix keys;     ///< (T, d_k)    what each token is found by
-  Matrix values;   ///< (T, d_out)  what each token hands over
-  Matrix scores;   ///< (T, T)      every query's dot product with every key
+  Matrix keys;     ///< (T, d_k)    what each token is matched by
+  Matrix values;   ///< (T, d_out)  what each token contributes
+  Matrix scores;   ///< (T, T)      the dot product of every query with every key
   Matrix weights;  ///< (T, T)      softmax of each row
-  Matrix context;  ///< (T, d_out)  each token as a blend of all values
+  Matrix context;  ///< (T, d_out)  for each token, a weighted sum of the values
 };
-//! [pass]
+//! [trace]
 
 //! [softmax]
-/// Turns each row of scores into shares: positive, and 1 in sum.
+/// Turns each row of scores into probabilities: none is negative, and they sum to 1.
 /// @param scores  (T, T)
 /// @return        (T, T)
 inline Matrix softmax(const Matrix& scores) {
   Matrix weights(scores.shape());
   for (std::size_t i = 0; i < scores.shape(0); ++i) {
     const Vector row = xt::view(scores, i, xt::all());
-    const Vector powers = xt::exp(row - largest_of(row));
-    xt::view(weights, i, xt::all()) = powers / sum_of(powers);
+    const Vector exponentials = xt::exp(row - max_of(row));
+    xt::view(weights, i, xt::all()) = exponentials / sum_of(exponentials);
   }
   return weights;
 }
 //! [softmax]
 
 //! [attend]
-/// Lets every query read every key, and blends the values by how well they match.
+/// Compares every query with every key, and sums the values, weighted by how well they match.
 /// @param queries  (T, d_k)
 /// @param keys     (T, d_k)
 /// @param values   (T, d_out)
-/// @throws std::invalid_argument when the shapes do not fit together
-inline Pass attend(const Matrix& queries, const Matrix& keys, const Matrix& values) {
-  Pass pass;
-  pass.queries = queries;
-  pass.keys = keys;
-  pass.values = values;
+/// @throws std::invalid_argument when the shapes don't fit together
+inline Trace attend(Matrix queries, Matrix keys, Matrix values) {
+  Trace trace;
   //! [scores]
-  pass.scores = matmul(queries, xt::transpose(keys));  // (T, T)
+  trace.scores = matmul(queries, xt::transpose(keys));  // (T, T)
   //! [scores]
   //! [weights]
-  pass.weights = softmax(pass.scores);  // (T, T)
+  trace.weights = softmax(trace.scores);  // (T, T)
   //! [weights]
   //! [context]
-  pass.context = matmul(pass.weights, values);  // (T, d_out)
+  trace.context = matmul(trace.weights, values);  // (T, d_out)
   //! [context]
-  return pass;
+  trace.queries = std::move(queries);
+  trace.keys = std::move(keys);
+  trace.values = std::move(values);
+  return trace;
 }
 //! [attend]
 
 //! [attention]
-/// Attention with weights to train: three projections of the input, and `attend` between them.
+/// Self-attention with trainable weights: three projections of the input, and `attend`.
 struct Attention {
   Matrix W_query;  ///< (d_in, d_k)
   Matrix W_key;    ///< (d_in, d_k)
@@ -73,8 +75,8 @@ struct Attention {
 
   //! [forward]
   /// @param X  (T, d_in)  one token a row
-  /// @throws std::invalid_argument when a number of X is not finite, or X is not d_in wide
-  Pass forward(const Matrix& X) const {
+  /// @throws std::invalid_argument when an entry of X is not finite, or X isn't d_in wide
+  Trace forward(const Matrix& X) const {
     require_finite(X, "X");
     return attend(matmul(X, W_query), matmul(X, W_key), matmul(X, W_value));
   }

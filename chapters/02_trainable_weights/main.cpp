@@ -1,5 +1,5 @@
 /// @file
-/// @brief The walk of chapter 02: from one weight matrix to queries, keys and values.
+/// @brief The demo of chapter 02: from one weight matrix to queries, keys and values.
 
 #include "attention.hpp"
 #include "common/command.hpp"
@@ -24,10 +24,10 @@ void show_one_weight(const Sequence& input, const Attention& attention, Report& 
   one.W_key = one.W_query;
   report.say("The same W for the token that asks and the token that is asked:");
   report.matrix({"W", "", {}, {}}, one.W_query);
-  const Pass pass = one.forward(input.X);
-  report.matrix({"scores", "(X W)(X W)ᵀ", input.tokens, input.tokens}, pass.scores);
-  const Matrix turned = xt::transpose(pass.scores);
-  report.check("symmetric", nearly_equal(pass.scores, turned),
+  const Trace trace = one.forward(input.X);
+  report.matrix({"scores", "(X W)(X W)ᵀ", input.tokens, input.tokens}, trace.scores);
+  const Matrix turned = xt::transpose(trace.scores);
+  report.check("symmetric", nearly_equal(trace.scores, turned),
                "scores(i, j) = scores(j, i), whatever W is");
 }
 
@@ -46,21 +46,21 @@ void show_weights(const Attention& attention, Report& report) {
   report.matrix({"W_value", "", {}, {}}, attention.W_value);
 }
 
-Pass show_pass(const Sequence& input, const Attention& attention, Report& report) {
-  report.section("pass", "Queries, keys, values");
-  const Pass pass = attention.forward(input.X);
-  const std::size_t d_out = pass.values.shape(1);
-  report.matrix({"queries", "X W_query", input.tokens, numbered("q", d_out)}, pass.queries);
-  report.matrix({"keys", "X W_key", input.tokens, numbered("k", d_out)}, pass.keys);
-  report.matrix({"values", "X W_value", input.tokens, numbered("v", d_out)}, pass.values);
-  report.matrix({"scores", "queries keysᵀ", input.tokens, input.tokens}, pass.scores);
+Trace show_trace(const Sequence& input, const Attention& attention, Report& report) {
+  report.section("trace", "Queries, keys, values");
+  const Trace trace = attention.forward(input.X);
+  const std::size_t d_out = trace.values.shape(1);
+  report.matrix({"queries", "X W_query", input.tokens, numbered("q", d_out)}, trace.queries);
+  report.matrix({"keys", "X W_key", input.tokens, numbered("k", d_out)}, trace.keys);
+  report.matrix({"values", "X W_value", input.tokens, numbered("v", d_out)}, trace.values);
+  report.matrix({"scores", "queries keysᵀ", input.tokens, input.tokens}, trace.scores);
   report.matrix({"weights", "softmax of each row of scores", input.tokens, input.tokens},
-                pass.weights);
-  report.matrix({"context", "weights values", input.tokens, numbered("v", d_out)}, pass.context);
-  return pass;
+                trace.weights);
+  report.matrix({"context", "weights values", input.tokens, numbered("v", d_out)}, trace.context);
+  return trace;
 }
 
-void show_asymmetry(const Sequence& input, const Attention& attention, const Pass& pass,
+void show_asymmetry(const Sequence& input, const Attention& attention, const Trace& trace,
                     Report& report) {
   report.section("asymmetry", "The symmetry is gone");
   const Matrix there = matmul(attention.W_query, xt::transpose(attention.W_key));
@@ -69,42 +69,42 @@ void show_asymmetry(const Sequence& input, const Attention& attention, const Pas
   report.matrix({"W_key W_queryᵀ", "what the pair (j, i) goes through", {}, {}}, back);
   const std::size_t last = input.tokens.size() - 1;
   report.number(
-      "first_asks_last", static_cast<double>(pass.scores(0, last)), 4,
+      "first_asks_last", static_cast<double>(trace.scores(0, last)), 4,
       fmt::format("{} asks, {} answers", quoted(input.tokens[0]), quoted(input.tokens[last])));
   report.number(
-      "last_asks_first", static_cast<double>(pass.scores(last, 0)), 4,
+      "last_asks_first", static_cast<double>(trace.scores(last, 0)), 4,
       fmt::format("{} asks, {} answers", quoted(input.tokens[last]), quoted(input.tokens[0])));
-  const Matrix turned = xt::transpose(pass.scores);
-  report.check("symmetric", nearly_equal(pass.scores, turned), "scores(i, j) = scores(j, i)");
+  const Matrix turned = xt::transpose(trace.scores);
+  report.check("symmetric", nearly_equal(trace.scores, turned), "scores(i, j) = scores(j, i)");
 }
 
-void show_look_up(const Sequence& input, const Pass& pass, Report& report) {
+void show_look_up(const Sequence& input, const Trace& trace, Report& report) {
   report.section("look_up", "A database returns one value, attention blends them all");
   constexpr std::size_t spelled_out = 10;
-  Matrix best(pass.values.shape());
+  Matrix best(trace.values.shape());
   for (std::size_t i = 0; i < input.tokens.size(); ++i) {
-    const std::size_t match = largest_column(pass.scores, i);
-    xt::view(best, i, xt::all()) = xt::view(pass.values, match, xt::all());
+    const std::size_t match = argmax(trace.scores, i);
+    xt::view(best, i, xt::all()) = xt::view(trace.values, match, xt::all());
     if (i == spelled_out) report.say("  and so on, {} tokens in all", input.tokens.size());
     if (i >= spelled_out) continue;
     report.say("  {} matches the key of {} best and gives it {:.1f} % of its attention",
                quoted(input.tokens[i]), quoted(input.tokens[match]),
-               100 * static_cast<double>(pass.weights(i, match)));
+               100 * static_cast<double>(trace.weights(i, match)));
   }
-  const Labels columns = numbered("v", pass.values.shape(1));
+  const Labels columns = numbered("v", trace.values.shape(1));
   report.matrix({"best_value", "the value of the best match alone", input.tokens, columns}, best);
-  report.matrix({"context", "the blend of all values", input.tokens, columns}, pass.context);
+  report.matrix({"context", "the blend of all values", input.tokens, columns}, trace.context);
 }
 
-void show_roles(const Sequence& input, const Attention& attention, const Pass& pass,
+void show_roles(const Sequence& input, const Attention& attention, const Trace& trace,
                 Report& report) {
   report.section("roles", "What a token is matched on, and what it hands over");
   Attention other = attention;
   other.W_value = attention.W_key;
-  const Pass changed = other.forward(input.X);
-  report.check("same_weights", changed.weights == pass.weights,
+  const Trace changed = other.forward(input.X);
+  report.check("same_weights", changed.weights == trace.weights,
                "with another W_value the weights are the same");
-  report.check("same_context", changed.context == pass.context,
+  report.check("same_context", changed.context == trace.context,
                "with another W_value the context is the same");
 }
 
@@ -116,22 +116,22 @@ void show_cost(const Sizes& sizes, Report& report) {
                "weights at GPT-2's width: 3 x 768 x 768");
 }
 
-void walk(const Options& options, const Sizes& sizes, Report& report) {
+void demonstrate(const Options& options, const Sizes& sizes, Report& report) {
   const Sequence input = embed(split_words(options.text), sizes.d_in, options.positions);
   Generator generator(options.seed);
   const Attention attention(sizes.d_in, sizes.d_out, generator);
   show_input(input, report);
   show_one_weight(input, attention, report);
   show_weights(attention, report);
-  const Pass pass = show_pass(input, attention, report);
-  show_asymmetry(input, attention, pass, report);
-  show_look_up(input, pass, report);
-  show_roles(input, attention, pass, report);
+  const Trace trace = show_trace(input, attention, report);
+  show_asymmetry(input, attention, trace, report);
+  show_look_up(input, trace, report);
+  show_roles(input, attention, trace, report);
   show_cost(sizes, report);
   Attention one = attention;
   one.W_key = one.W_query;
   report.panel("scores, one W", one.forward(input.X).scores, input.tokens, input.tokens);
-  report.panel("scores, W_query and W_key", pass.scores, input.tokens, input.tokens);
+  report.panel("scores, W_query and W_key", trace.scores, input.tokens, input.tokens);
 }
 
 }  // namespace
@@ -142,6 +142,7 @@ int main(int argc, char** argv) {
                   "Chapter 02: attention with trainable weights, step by step.");
   command.add_count("--d-in", sizes.d_in, "Width of the input", 1, 4096);
   command.add_count("--d-out", sizes.d_out, "Width of queries, keys, values and context", 1, 4096);
-  return command.run(argc, argv,
-                     [&](const Options& options, Report& report) { walk(options, sizes, report); });
+  return command.run(argc, argv, [&](const Options& options, Report& report) {
+    demonstrate(options, sizes, report);
+  });
 }

@@ -1,5 +1,13 @@
 /// @file
-/// @brief The walk of chapter 03: what the division by √d_k does, and what happens without it.
+/// @brief The demo of chapter 03: what the division by √d_k does, and what happens without it.
+
+#include "common/random.hpp"
+#include "common/tensor.hpp"
+
+// Before this chapter's own: both name their functions alike.
+namespace chapter_02 {
+#include "chapters/02_trainable_weights/attention.hpp"
+}
 
 #include "attention.hpp"
 
@@ -20,23 +28,39 @@ struct Choices {
   double turn = 0;  // degrees
 };
 
-Pass show_pass(const Sequence& input, const Attention& attention, Report& report) {
-  report.section("pass", "The running example, scaled");
-  const Pass pass = attention.forward(input.X);
+/// Chapter 02's forward pass, which doesn't scale: the scores go into softmax as they are.
+Trace attend_unscaled(const Matrix& queries, const Matrix& keys, const Matrix& values) {
+  const chapter_02::Trace trace = chapter_02::attend(queries, keys, values);
+  return {queries, keys, values, trace.scores, trace.scores, trace.weights, trace.context};
+}
+
+/// One forward pass, scaled or not.
+Trace attend(const Matrix& queries, const Matrix& keys, const Matrix& values, bool scale) {
+  return scale ? attend(queries, keys, values) : attend_unscaled(queries, keys, values);
+}
+
+Trace forward(const Attention& attention, const Matrix& X, bool scale) {
+  return attend(matmul(X, attention.W_query), matmul(X, attention.W_key),
+                matmul(X, attention.W_value), scale);
+}
+
+Trace show_trace(const Sequence& input, const Attention& attention, bool scale, Report& report) {
+  report.section("trace", "The running example, scaled");
+  const Trace trace = forward(attention, input.X, scale);
   report.matrix({"X", "", input.tokens, numbered("x", d_in)}, input.X);
-  report.matrix({"queries", "X W_query", input.tokens, numbered("q", d_in)}, pass.queries);
-  report.matrix({"keys", "X W_key", input.tokens, numbered("k", d_in)}, pass.keys);
-  report.matrix({"values", "X W_value", input.tokens, numbered("v", d_in)}, pass.values);
-  report.matrix({"scores", "queries keysᵀ", input.tokens, input.tokens}, pass.scores);
-  report.matrix({"scaled", attention.scale ? "scores / √2" : "scores, not divided", input.tokens,
-                 input.tokens},
-                pass.scaled);
-  report.matrix({"weights", "softmax of each row", input.tokens, input.tokens}, pass.weights);
-  report.matrix({"context", "weights values", input.tokens, numbered("v", d_in)}, pass.context);
+  report.matrix({"queries", "X W_query", input.tokens, numbered("q", d_in)}, trace.queries);
+  report.matrix({"keys", "X W_key", input.tokens, numbered("k", d_in)}, trace.keys);
+  report.matrix({"values", "X W_value", input.tokens, numbered("v", d_in)}, trace.values);
+  report.matrix({"scores", "queries keysᵀ", input.tokens, input.tokens}, trace.scores);
+  report.matrix(
+      {"scaled", scale ? "scores / √2" : "scores, not divided", input.tokens, input.tokens},
+      trace.scaled);
+  report.matrix({"weights", "softmax of each row", input.tokens, input.tokens}, trace.weights);
+  report.matrix({"context", "weights values", input.tokens, numbered("v", d_in)}, trace.context);
   const std::size_t last = input.tokens.size() - 1;
   report.say("  {} gives itself {:.1f} % of its attention", quoted(input.tokens[last]),
-             100 * static_cast<double>(pass.weights(last, last)));
-  return pass;
+             100 * static_cast<double>(trace.weights(last, last)));
+  return trace;
 }
 
 /// `1.1600 x 0.5406 + 0.2300 x 0.5869`: how a hand gets a dot product.
@@ -49,7 +73,7 @@ std::string products(const Vector& left, const Vector& right, int decimals_left)
   return text;
 }
 
-void show_by_hand(const Sequence& input, const Attention& attention, const Pass& pass,
+void show_by_hand(const Sequence& input, const Attention& attention, const Trace& trace,
                   Report& report) {
   constexpr std::size_t longest_line = 6;
   if (input.tokens.size() > longest_line) return;
@@ -57,11 +81,11 @@ void show_by_hand(const Sequence& input, const Attention& attention, const Pass&
   const Vector token = xt::view(input.X, 0, xt::all());
   const Vector first_weights = xt::view(attention.W_query, xt::all(), 0);
   report.say("  first query number:    {} = {:.4f}", products(token, first_weights, 2),
-             pass.queries(0, 0));
-  const Vector weights = xt::view(pass.weights, 0, xt::all());
-  const Vector values = xt::view(pass.values, xt::all(), 0);
+             trace.queries(0, 0));
+  const Vector weights = xt::view(trace.weights, 0, xt::all());
+  const Vector values = xt::view(trace.values, xt::all(), 0);
   report.say("  first context number:  {} = {:.4f}", products(weights, values, 3),
-             pass.context(0, 0));
+             trace.context(0, 0));
 }
 
 /// The three tokens whose every step can be checked by hand; `context` and the others are what a
@@ -94,7 +118,7 @@ Matrix worked_queries(const Choices& choices) {
 void show_match(const std::string& name, const Matrix& got, const Matrix& by_hand, Report& report) {
   constexpr double half_of_the_last_digit = 0.5001e-4;
   report.check(name + "_match",
-               static_cast<double>(largest_difference(got, by_hand)) <= half_of_the_last_digit,
+               static_cast<double>(max_abs_difference(got, by_hand)) <= half_of_the_last_digit,
                name + " match the numbers worked by hand");
 }
 
@@ -112,35 +136,35 @@ std::string shares_by_hand(const Vector& scaled) {
 void show_worked_example(const Choices& choices, Report& report) {
   report.section("worked", "The worked example");
   const Worked worked;
-  const Pass pass = attend(worked_queries(choices), worked.keys, worked.values, choices.scale);
-  report.matrix({"queries", "", worked.tokens, numbered("q", 2)}, pass.queries);
-  report.matrix({"keys", "", worked.tokens, numbered("k", 2)}, pass.keys);
-  report.matrix({"values", "", worked.tokens, numbered("v", 2)}, pass.values);
-  report.matrix({"scores", "queries keysᵀ", worked.tokens, worked.tokens}, pass.scores);
+  const Trace trace = attend(worked_queries(choices), worked.keys, worked.values, choices.scale);
+  report.matrix({"queries", "", worked.tokens, numbered("q", 2)}, trace.queries);
+  report.matrix({"keys", "", worked.tokens, numbered("k", 2)}, trace.keys);
+  report.matrix({"values", "", worked.tokens, numbered("v", 2)}, trace.values);
+  report.matrix({"scores", "queries keysᵀ", worked.tokens, worked.tokens}, trace.scores);
   report.matrix({"scaled", choices.scale ? "scores / √2" : "scores, not divided", worked.tokens,
                  worked.tokens},
-                pass.scaled);
-  report.matrix({"weights", "softmax of each row", worked.tokens, worked.tokens}, pass.weights);
-  report.matrix({"context", "weights values", worked.tokens, numbered("v", 2)}, pass.context);
-  report.say("Row 1 by hand: {}", shares_by_hand(xt::view(pass.scaled, 0, xt::all())));
-  show_match("scores", pass.scores, worked.scores, report);
-  show_match("scaled", pass.scaled, worked.scaled, report);
-  show_match("weights", pass.weights, worked.weights, report);
-  show_match("context", pass.context, worked.context, report);
+                trace.scaled);
+  report.matrix({"weights", "softmax of each row", worked.tokens, worked.tokens}, trace.weights);
+  report.matrix({"context", "weights values", worked.tokens, numbered("v", 2)}, trace.context);
+  report.say("Row 1 by hand: {}", shares_by_hand(xt::view(trace.scaled, 0, xt::all())));
+  show_match("scores", trace.scores, worked.scores, report);
+  show_match("scaled", trace.scaled, worked.scaled, report);
+  show_match("weights", trace.weights, worked.weights, report);
+  show_match("context", trace.context, worked.context, report);
 }
 
 /// The same two numbers over and over, so that a vector of two becomes one of d_k. The factor
 /// (2/d_k)^¼ makes every dot product grow by √(d_k/2), just as that of random vectors does.
 Matrix widened(const Matrix& pairs, std::size_t d_k) {
   const Real factor = std::pow(Real{2} / static_cast<Real>(d_k), Real{0.25});
-  Matrix wide(Matrix::shape_type{pairs.shape(0), d_k});
+  Matrix wide = matrix(pairs.shape(0), d_k);
   for (std::size_t i = 0; i < wide.shape(0); ++i) {
     for (std::size_t j = 0; j < d_k; ++j) wide(i, j) = factor * pairs(i, j % 2);
   }
   return wide;
 }
 
-Pass attend_widened(const Choices& choices, std::size_t d_k, bool scale) {
+Trace attend_widened(const Choices& choices, std::size_t d_k, bool scale) {
   const Worked worked;
   return attend(widened(worked_queries(choices), d_k), widened(worked.keys, d_k), worked.values,
                 scale);
@@ -149,18 +173,18 @@ Pass attend_widened(const Choices& choices, std::size_t d_k, bool scale) {
 void show_widened(const Choices& choices, Report& report) {
   report.section("widened", fmt::format("The worked example at d_k = {}", choices.d_k));
   const Worked worked;
-  const Pass pass = attend_widened(choices, choices.d_k, choices.scale);
-  report.matrix({"scores", "queries keysᵀ", worked.tokens, worked.tokens}, pass.scores);
+  const Trace trace = attend_widened(choices, choices.d_k, choices.scale);
+  report.matrix({"scores", "queries keysᵀ", worked.tokens, worked.tokens}, trace.scores);
   report.matrix({"scaled", choices.scale ? "scores / √d_k" : "scores, not divided", worked.tokens,
                  worked.tokens},
-                pass.scaled);
-  report.matrix({"weights", "softmax of each row", worked.tokens, worked.tokens}, pass.weights);
+                trace.scaled);
+  report.matrix({"weights", "softmax of each row", worked.tokens, worked.tokens}, trace.weights);
 }
 
 void show_collapse(const Choices& choices, Report& report) {
   report.section("collapse", "Row 3 of the weights while d_k grows");
   Labels rows;
-  Matrix divided(Matrix::shape_type{widths.size(), 3});
+  Matrix divided = matrix(widths.size(), 3);
   Matrix undivided(divided.shape());
   for (std::size_t row = 0; row < widths.size(); ++row) {
     rows.push_back(fmt::format("d_k = {}", widths[row]));
@@ -202,12 +226,12 @@ struct Sweep {
   Vector undivided = {0, 0, 0};
 
   Sweep(std::size_t d_k, Generator& generator) {
-    const Matrix values(Matrix::shape_type{keys, 1}, 0);
+    const Matrix values = matrix(keys, 1);
     const auto share = Real{1} / sequences;
     for (std::size_t sequence = 0; sequence < sequences; ++sequence) {
       const Matrix Q = normal_matrix(queries, d_k, generator);
       const Matrix K = normal_matrix(keys, d_k, generator);
-      const Pass with = attend(Q, K, values, true);
+      const Trace with = attend(Q, K, values, true);
       mean_square += share * static_cast<Real>(xt::mean(xt::square(with.scores))());
       divided += share * sharpness(with.weights);
       undivided += share * sharpness(attend(Q, K, values, false).weights);
@@ -219,8 +243,8 @@ void show_sweep(std::uint64_t seed, Report& report) {
   report.section("sweep", "Random queries and keys while d_k grows");
   Generator generator(seed);
   Labels rows;
-  Matrix spreads(Matrix::shape_type{widths.size(), 2});
-  Matrix divided(Matrix::shape_type{widths.size(), 3});
+  Matrix spreads = matrix(widths.size(), 2);
+  Matrix divided = matrix(widths.size(), 3);
   Matrix undivided(divided.shape());
   for (std::size_t row = 0; row < widths.size(); ++row) {
     const Sweep sweep(widths[row], generator);
@@ -240,13 +264,13 @@ void show_sweep(std::uint64_t seed, Report& report) {
   report.matrix({"undivided", "weights without it", rows, measures, 3}, undivided);
 }
 
-void show_leak(const Sequence& input, const Attention& attention, Report& report) {
+void show_leak(const Sequence& input, const Attention& attention, bool scale, Report& report) {
   report.section("leak", "The first row reads the last token");
   Matrix changed = input.X;
   const std::size_t last = input.tokens.size() - 1;
   xt::view(changed, last, xt::all()) = Real{-1} * xt::view(input.X, last, xt::all());
-  const Matrix before = attention.forward(input.X).context;
-  const Matrix after = attention.forward(changed).context;
+  const Matrix before = forward(attention, input.X, scale).context;
+  const Matrix after = forward(attention, changed, scale).context;
   const Labels columns = numbered("v", before.shape(1));
   report.matrix({"before", "context", input.tokens, columns}, before);
   report.matrix({"after", fmt::format("context with {} turned around", quoted(input.tokens[last])),
@@ -266,26 +290,25 @@ void show_cost(const Sequence& input, const Attention& attention, Report& report
   }
 }
 
-void walk(const Options& options, const Choices& choices, Report& report) {
+void demonstrate(const Options& options, const Choices& choices, Report& report) {
   if (choices.d_k % 2 != 0) {
     throw std::invalid_argument(fmt::format(
         "--d-k {}: the worked example repeats pairs of numbers, so d_k must be even", choices.d_k));
   }
   const Sequence input = embed(split_words(options.text), d_in, options.positions);
   Generator generator(options.seed);
-  Attention attention(d_in, d_in, generator);
-  attention.scale = choices.scale;
-  const Pass pass = show_pass(input, attention, report);
-  show_by_hand(input, attention, pass, report);
+  const Attention attention(d_in, d_in, generator);
+  const Trace trace = show_trace(input, attention, choices.scale, report);
+  show_by_hand(input, attention, trace, report);
   show_worked_example(choices, report);
   show_widened(choices, report);
   show_collapse(choices, report);
   show_sweep(options.seed, report);
   show_cost(input, attention, report);
-  show_leak(first_tokens(input, 16), attention, report);
+  show_leak(first_tokens(input, 16), attention, choices.scale, report);
   const Labels tokens = Worked().tokens;
-  report.panel("scaled", pass.scaled, input.tokens, input.tokens);
-  report.panel("weights", pass.weights, input.tokens, input.tokens, 1);
+  report.panel("scaled", trace.scaled, input.tokens, input.tokens);
+  report.panel("weights", trace.weights, input.tokens, input.tokens, 1);
   report.panel("d_k = 512, divided", attend_widened(choices, 512, true).weights, tokens, tokens, 1);
   report.panel("d_k = 512, not divided", attend_widened(choices, 512, false).weights, tokens,
                tokens, 1);
@@ -302,6 +325,7 @@ int main(int argc, char** argv) {
                     65536);
   command.add_number("--turn", choices.turn, "Degrees by which token 3's query is turned", -360,
                      360);
-  return command.run(
-      argc, argv, [&](const Options& options, Report& report) { walk(options, choices, report); });
+  return command.run(argc, argv, [&](const Options& options, Report& report) {
+    demonstrate(options, choices, report);
+  });
 }

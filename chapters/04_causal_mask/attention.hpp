@@ -1,32 +1,39 @@
 #pragma once
 /// @file
-/// @brief The mechanism of this chapter: the file to read, to diff and to blank out.
+/// @brief Causal attention: each token attends to itself and to earlier ones. And dropout on the
+/// attention weights while training.
 
 //! [includes]
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
 #include "common/random.hpp"
 #include "common/tensor.hpp"
 //! [includes]
 
-//! [pass]
-/// Every tensor of one pass, in the order in which they are computed.
-struct Pass {
+//! [trace]
+/// Every tensor of one forward pass, in the order in which they are computed.
+struct Trace {
   Matrix queries;  ///< (T, d_k)    what each token looks for
-  Matrix keys;     ///< (T, d_k)    what each token is found by
-  Matrix values;   ///< (T, d_out)  what each token hands over
-  Matrix scores;   ///< (T, T)      every query's dot product with every key
+  Matrix keys;     ///< (T, d_k)    what each token is matched by
+  Matrix values;   ///< (T, d_out)  what each token contributes
+  Matrix scores;   ///< (T, T)      the dot product of every query with every key
   Matrix scaled;   ///< (T, T)      the scores over √d_k
   Matrix masked;   ///< (T, T)      the scaled scores plus the mask
   Matrix weights;  ///< (T, T)      softmax of each row
-  Matrix kept;     ///< (T, T)      the weights that dropout leaves; all of them at inference
-  Matrix context;  ///< (T, d_out)  each token as a blend of all values
+  /// (T, T)  some of the weights dropped; at inference the same as weights
+  Matrix weights_after_dropout;
+  Matrix context;  ///< (T, d_out)  for each token, a weighted sum of the values
 };
-//! [pass]
+//! [trace]
 
 //! [mask]
-/// What each token may read: itself and those before it.
-/// @return (T, T)  0 where row i may read column j, −∞ where it may not (j > i)
+/// The causal mask: a token attends to itself and to earlier tokens.
+/// @return (T, T)  0 where row i attends to column j, −∞ where j > i
 inline Matrix causal_mask(std::size_t T) {
-  Matrix mask(Matrix::shape_type{T, T}, 0);
+  Matrix mask = matrix(T, T);
   for (std::size_t i = 0; i < T; ++i) {
     xt::view(mask, i, xt::range(i + 1, T)) = -std::numeric_limits<Real>::infinity();
   }
@@ -35,89 +42,82 @@ inline Matrix causal_mask(std::size_t T) {
 //! [mask]
 
 //! [softmax]
-/// Turns each row of scores into shares: positive, and 1 in sum. A score of −∞ gets exactly 0; a
-/// row that has no other scores gets zeros alone.
+/// Turns each row of scores into probabilities: none is negative, and they sum to 1.
 /// @param scores  (T, T)
 /// @return        (T, T)
 inline Matrix softmax(const Matrix& scores) {
   Matrix weights(scores.shape());
   for (std::size_t i = 0; i < scores.shape(0); ++i) {
     const Vector row = xt::view(scores, i, xt::all());
-    const Real largest = std::max(largest_of(row), std::numeric_limits<Real>::lowest());
-    const Vector powers = xt::exp(row - largest);
-    // The largest power is e^0, so the sum is 1 or more, but for a row of −∞ alone: there it is 0.
-    xt::view(weights, i, xt::all()) = powers / std::max(sum_of(powers), Real{1});
+    const Vector exponentials = xt::exp(row - max_of(row));
+    xt::view(weights, i, xt::all()) = exponentials / sum_of(exponentials);
   }
   return weights;
 }
 //! [softmax]
 
 //! [dropout]
-/// Dropout: while training, each weight becomes 0 with probability p, and what is left grows by 1 /
-/// (1 - p).
-struct Dropout {
-  Real p = 0;
-  Generator* generator = nullptr;  ///< draws what is dropped; none at inference, when nothing is
+/// Dropout: sets each weight to 0 with probability p, and multiplies the others by 1 / (1 - p).
+/// @throws std::invalid_argument when p is not between 0 and 1
+inline Matrix dropout(Matrix weights, Real p, Generator& generator) {
+  require_between(p, "the dropout probability", 0, 1);
+  for (Real& weight : weights) weight = generator.uniform(0, 1) < p ? 0 : weight / (1 - p);
+  return weights;
+}
 
-  /// @throws std::invalid_argument when p is not a probability
-  Matrix operator()(const Matrix& weights) const {
-    require_between(p, "dropout", 0, 1);
-    Matrix kept = weights;
-    if (generator == nullptr) return kept;
-    for (Real& weight : kept) weight = generator->uniform(0, 1) < p ? 0 : weight / (1 - p);
-    return kept;
-  }
+/// What a forward pass needs while the model is being trained.
+struct Training {
+  Real dropout;          ///< the probability that a weight is dropped
+  Generator& generator;  ///< decides which ones
 };
 //! [dropout]
 
 //! [attend]
-/// Lets every query read every key, and blends the values by how well they match.
+/// Compares every query with every key, and sums the values, weighted by how well they match.
 /// @param queries  (T, d_k)
 /// @param keys     (T, d_k)
 /// @param values   (T, d_out)
-/// @param mask     (T, T)  0 where row i may read column j, −∞ where it may not
-/// @param scale    false: leave the division by √d_k out, as chapter 02 did
-/// @param dropout  what to drop of the weights; nothing unless it has a generator
-/// @throws std::invalid_argument when the shapes do not fit together
-inline Pass attend(const Matrix& queries, const Matrix& keys, const Matrix& values,
-                   const Matrix& mask, bool scale = true, const Dropout& dropout = {}) {
-  Pass pass;
-  pass.queries = queries;
-  pass.keys = keys;
-  pass.values = values;
+/// @param mask      (T, T)  0 where row i attends to column j, −∞ where it doesn't
+/// @param training  absent at inference, when nothing is dropped
+/// @throws std::invalid_argument when the shapes don't fit together
+inline Trace attend(Matrix queries, Matrix keys, Matrix values, const Matrix& mask,
+                    const std::optional<Training>& training = {}) {
+  Trace trace;
   //! [scores]
-  pass.scores = matmul(queries, xt::transpose(keys));  // (T, T)
+  trace.scores = matmul(queries, xt::transpose(keys));  // (T, T)
   //! [scores]
   //! [scaled]
-  const Real divisor = scale ? std::sqrt(static_cast<Real>(keys.shape(1))) : Real{1};
-  pass.scaled = pass.scores / divisor;  // (T, T)
+  trace.scaled = trace.scores / std::sqrt(static_cast<Real>(keys.shape(1)));  // (T, T)
   //! [scaled]
   //! [masked]
-  require_same_shape(mask, "the mask", pass.scaled, "the matrix of scores");
-  pass.masked = pass.scaled + mask;  // (T, T)
+  require_same_shape(mask, "the mask", trace.scaled, "the matrix of scores");
+  trace.masked = trace.scaled + mask;  // (T, T)
   //! [masked]
   //! [weights]
-  pass.weights = softmax(pass.masked);  // (T, T)
+  trace.weights = softmax(trace.masked);  // (T, T)
   //! [weights]
-  //! [kept]
-  pass.kept = dropout(pass.weights);  // (T, T)
-  //! [kept]
+  //! [after_dropout]
+  trace.weights_after_dropout = trace.weights;  // (T, T)
+  if (training) {
+    trace.weights_after_dropout = dropout(trace.weights, training->dropout, training->generator);
+  }
+  //! [after_dropout]
   //! [context]
-  pass.context = matmul(pass.kept, values);  // (T, d_out)
+  trace.context = matmul(trace.weights_after_dropout, values);  // (T, d_out)
   //! [context]
-  return pass;
+  trace.queries = std::move(queries);
+  trace.keys = std::move(keys);
+  trace.values = std::move(values);
+  return trace;
 }
 //! [attend]
 
 //! [attention]
-/// Attention with weights to train: three projections of the input, and `attend` between them.
+/// Self-attention with trainable weights: three projections of the input, and `attend`.
 struct Attention {
   Matrix W_query;  ///< (d_in, d_k)
   Matrix W_key;    ///< (d_in, d_k)
   Matrix W_value;  ///< (d_in, d_out)
-
-  /// Whether the scores are divided by √d_k; without it this is chapter 02.
-  bool scale = true;
 
   /// Draws the three as PyTorch draws three `nn.Linear(d_in, d_out, bias=False)`; d_k is d_out.
   Attention(std::size_t d_in, std::size_t d_out, Generator& generator)
@@ -127,11 +127,12 @@ struct Attention {
 
   //! [forward]
   /// @param X     (T, d_in)  one token a row
-  /// @param mask  (T, T)     such as `causal_mask(T)`; zeros: every token reads every token
-  /// @throws std::invalid_argument when a number of X is not finite, or X is not d_in wide
-  Pass forward(const Matrix& X, const Matrix& mask, const Dropout& dropout = {}) const {
+  /// @param mask  (T, T)     for example `causal_mask(T)`; all zeros: no mask
+  /// @throws std::invalid_argument when an entry of X is not finite, or X isn't d_in wide
+  Trace forward(const Matrix& X, const Matrix& mask,
+                const std::optional<Training>& training = {}) const {
     require_finite(X, "X");
-    return attend(matmul(X, W_query), matmul(X, W_key), matmul(X, W_value), mask, scale, dropout);
+    return attend(matmul(X, W_query), matmul(X, W_key), matmul(X, W_value), mask, training);
   }
   //! [forward]
 };

@@ -1,5 +1,5 @@
 /// @file
-/// @brief The walk of chapter 04: the causal mask, what it closes, and dropout on the weights.
+/// @brief The demo of chapter 04: the causal mask, what it closes, and dropout on the weights.
 
 #include "attention.hpp"
 
@@ -12,39 +12,38 @@ constexpr std::size_t d_in = 2;
 
 /// What this chapter lets the reader choose.
 struct Choices {
-  bool scale = true;
   bool mask = true;
   double dropout = 0.5;
 };
 
 /// The mask that lets every token read every token.
-Matrix open_mask(std::size_t T) {
-  return Matrix(Matrix::shape_type{T, T}, 0);
+Matrix all_zero_mask(std::size_t T) {
+  return matrix(T, T);
 }
 
-Pass show_pass(const Sequence& input, const Attention& attention, const Matrix& mask,
-               Report& report) {
-  report.section("pass", "The running example, masked");
+Trace show_trace(const Sequence& input, const Attention& attention, const Matrix& mask,
+                 Report& report) {
+  report.section("trace", "The running example, masked");
   const Labels& tokens = input.tokens;
-  const Pass pass = attention.forward(input.X, mask);
+  const Trace trace = attention.forward(input.X, mask);
   report.matrix({"mask", "", tokens, tokens, 0}, mask);
-  report.matrix({"scaled", "scores / √d_k", tokens, tokens}, pass.scaled);
-  report.matrix({"masked", "scaled + mask", tokens, tokens}, pass.masked);
-  report.matrix({"weights", "softmax of each row", tokens, tokens}, pass.weights);
-  report.matrix({"values", "X W_value", tokens, numbered("v", d_in)}, pass.values);
-  report.matrix({"context", "weights values", tokens, numbered("v", d_in)}, pass.context);
-  return pass;
+  report.matrix({"scaled", "scores / √d_k", tokens, tokens}, trace.scaled);
+  report.matrix({"masked", "scaled + mask", tokens, tokens}, trace.masked);
+  report.matrix({"weights", "softmax of each row", tokens, tokens}, trace.weights);
+  report.matrix({"values", "X W_value", tokens, numbered("v", d_in)}, trace.values);
+  report.matrix({"context", "weights values", tokens, numbered("v", d_in)}, trace.context);
+  return trace;
 }
 
-void show_comparison(const Sequence& input, const Attention& attention, const Pass& pass,
+void show_comparison(const Sequence& input, const Attention& attention, const Trace& trace,
                      Report& report) {
   report.section("open", "The same without a mask");
   const std::size_t last = input.tokens.size() - 1;
-  const Matrix open = attention.forward(input.X, open_mask(input.tokens.size())).context;
+  const Matrix open = attention.forward(input.X, all_zero_mask(input.tokens.size())).context;
   report.matrix({"context", "weights values, mask off", input.tokens, numbered("v", d_in)}, open);
-  report.check("first_row", row_of(pass.context, 0) == row_of(pass.values, 0),
+  report.check("first_row", row_of(trace.context, 0) == row_of(trace.values, 0),
                "the first token reads itself alone: its context is its value");
-  report.check("last_row", row_of(pass.context, last) == row_of(open, last),
+  report.check("last_row", row_of(trace.context, last) == row_of(open, last),
                "the last token could read everything before, too: its row has not changed");
 }
 
@@ -74,14 +73,12 @@ Matrix four_decimals(const Matrix& m) {
   return xt::round(m * Real{10000}) / Real{10000};
 }
 
-void show_two_ways(const Choices& choices, Report& report) {
+void show_two_ways(Report& report) {
   report.section("two_ways", "Two ways to the same weights");
   const Worked worked;
   const Matrix mask = causal_mask(3);
-  const Matrix open =
-      attend(worked.queries, worked.keys, worked.values, open_mask(3), choices.scale).weights;
-  const Matrix masked =
-      attend(worked.queries, worked.keys, worked.values, mask, choices.scale).weights;
+  const Matrix open = attend(worked.queries, worked.keys, worked.values, all_zero_mask(3)).weights;
+  const Matrix masked = attend(worked.queries, worked.keys, worked.values, mask).weights;
   const Matrix after = zeroed(open, mask);
   report.matrix({"open", "weights of the worked example, no mask", worked.tokens, worked.tokens},
                 open);
@@ -121,7 +118,7 @@ void show_one_by_one(const Sequence& all, const Attention& attention, Report& re
   report.section("one_by_one", "All rows at once, or one after the other");
   const Sequence input = first_tokens(all, 16);  // a row depends on the tokens up to it alone
   const std::size_t T = input.tokens.size();
-  Matrix rows(Matrix::shape_type{T, d_in});
+  Matrix rows = matrix(T, d_in);
   for (std::size_t i = 0; i < T; ++i) {
     const Matrix so_far = first_tokens(input, i + 1).X;
     const Matrix context = attention.forward(so_far, causal_mask(i + 1)).context;
@@ -137,7 +134,7 @@ void show_one_by_one(const Sequence& all, const Attention& attention, Report& re
 void show_repeated_word(const Attention& attention, Report& report) {
   report.section("repeated", "A word twice, positions off");
   const Sequence input = embed(split_words("the cat saw the dog"), d_in, false);
-  const Matrix open = attention.forward(input.X, open_mask(5)).context;
+  const Matrix open = attention.forward(input.X, all_zero_mask(5)).context;
   const Matrix masked = attention.forward(input.X, causal_mask(5)).context;
   report.matrix({"open", "context, mask off", input.tokens, numbered("v", d_in)}, open);
   report.matrix({"masked", "context, mask on", input.tokens, numbered("v", d_in)}, masked);
@@ -168,61 +165,51 @@ void show_stand_ins(Report& report) {
                 column(leaked));
 }
 
-void show_nothing_left(Report& report) {
-  report.section("nothing_left", "A row that may read nothing");
-  const Worked worked;
-  Matrix mask = causal_mask(3);
-  xt::view(mask, 1, xt::all()) = -std::numeric_limits<Real>::infinity();
-  const Pass pass = attend(worked.queries, worked.keys, worked.values, mask);
-  report.matrix({"masked", "scaled + mask", worked.tokens, worked.tokens}, pass.masked);
-  report.matrix({"weights", "softmax of each row", worked.tokens, worked.tokens}, pass.weights);
-  report.matrix({"context", "weights values", worked.tokens, numbered("v", 2)}, pass.context);
-}
-
 void show_dropout(const Choices& choices, const Options& options, Report& report) {
   report.section("dropout", fmt::format("Dropout of {} on the weights", choices.dropout));
   const Worked worked;
   const Matrix mask = causal_mask(3);
   Generator generator(options.seed);
-  const Dropout training{static_cast<Real>(choices.dropout), &generator};
-  const Pass once =
-      attend(worked.queries, worked.keys, worked.values, mask, choices.scale, training);
+  const auto p = static_cast<Real>(choices.dropout);
+  const Trace once =
+      attend(worked.queries, worked.keys, worked.values, mask, Training{p, generator});
   report.matrix({"weights", "softmax of each row", worked.tokens, worked.tokens}, once.weights);
-  report.matrix({"kept", "what one draw leaves while training", worked.tokens, worked.tokens},
-                once.kept);
+  report.matrix({"weights_after_dropout", "what one draw leaves while training", worked.tokens,
+                 worked.tokens},
+                once.weights_after_dropout);
   constexpr std::size_t draws = 40000;
-  Matrix mean(Matrix::shape_type{3, 3}, 0);
-  for (std::size_t draw = 0; draw < draws; ++draw) mean += training(once.weights) / Real{draws};
+  Matrix mean = matrix(3, 3);
+  for (std::size_t draw = 0; draw < draws; ++draw) {
+    mean += dropout(once.weights, p, generator) / Real{draws};
+  }
   report.matrix({"mean", "what 40,000 draws leave on average", worked.tokens, worked.tokens, 2},
                 mean);
-  const Dropout inference{static_cast<Real>(choices.dropout)};
-  report.check("inference", inference(once.weights) == once.weights,
+  const Trace inference = attend(worked.queries, worked.keys, worked.values, mask);
+  report.check("inference", inference.weights_after_dropout == inference.weights,
                "at inference every weight is kept as it is");
 }
 
-void walk(const Options& options, const Choices& choices, Report& report) {
+void demonstrate(const Options& options, const Choices& choices, Report& report) {
   const Sequence input = embed(split_words(options.text), d_in, options.positions);
   const std::size_t T = input.tokens.size();
   Generator generator(options.seed);
-  Attention attention(d_in, d_in, generator);
-  attention.scale = choices.scale;
+  const Attention attention(d_in, d_in, generator);
   const auto mask_for = [&](std::size_t tokens) {
-    return choices.mask ? causal_mask(tokens) : open_mask(tokens);
+    return choices.mask ? causal_mask(tokens) : all_zero_mask(tokens);
   };
   const Matrix mask = mask_for(T);
-  const Pass pass = show_pass(input, attention, mask, report);
-  show_comparison(input, attention, pass, report);
-  show_two_ways(choices, report);
+  const Trace trace = show_trace(input, attention, mask, report);
+  show_comparison(input, attention, trace, report);
+  show_two_ways(report);
   const Sequence few = first_tokens(input, 16);  // enough to see who is moved
   show_future(few, attention, mask_for(few.tokens.size()), report);
   show_one_by_one(input, attention, report);
   show_repeated_word(attention, report);
   show_stand_ins(report);
-  show_nothing_left(report);
   show_dropout(choices, options, report);
-  report.panel("scaled scores", pass.scaled, input.tokens, input.tokens);
-  report.panel("masked", pass.masked, input.tokens, input.tokens);
-  report.panel("weights", pass.weights, input.tokens, input.tokens, 1);
+  report.panel("scaled scores", trace.scaled, input.tokens, input.tokens);
+  report.panel("masked", trace.masked, input.tokens, input.tokens);
+  report.panel("weights", trace.weights, input.tokens, input.tokens, 1);
 }
 
 }  // namespace
@@ -231,9 +218,9 @@ int main(int argc, char** argv) {
   Choices choices;
   Command command("04_causal_mask", "Chapter 04: no token reads those after it, step by step.");
   command.add_switch("--mask", choices.mask, "Hide from each token those that come after it");
-  command.add_switch("--scale", choices.scale, "Divide the scores by the square root of d_k");
   command.add_number("--dropout", choices.dropout, "Share of the weights that training drops", 0,
                      1);
-  return command.run(
-      argc, argv, [&](const Options& options, Report& report) { walk(options, choices, report); });
+  return command.run(argc, argv, [&](const Options& options, Report& report) {
+    demonstrate(options, choices, report);
+  });
 }

@@ -1,5 +1,5 @@
 /// @file
-/// @brief The walk of chapter 05: a small encoder and a small decoder, and the attention between
+/// @brief The demo of chapter 05: a small encoder and a small decoder, and the attention between
 /// them.
 
 #include "attention.hpp"
@@ -13,20 +13,18 @@ constexpr std::size_t width = 4;
 
 /// What this chapter lets the reader choose.
 struct Choices {
-  bool scale = true;
   std::string to = "el cielo es azul";
 };
 
 /// The mask that lets every asking token read every answering token.
-Matrix open_mask(std::size_t T_q, std::size_t T_k) {
-  return Matrix(Matrix::shape_type{T_q, T_k}, 0);
+Matrix all_zero_mask(std::size_t T_q, std::size_t T_k) {
+  return matrix(T_q, T_k);
 }
 
 /// Weights of variance 1 are larger than those that a layer starts its training with: large enough
 /// to see the maps of untrained layers differ from token to token.
-Attention random_attention(Generator& generator, bool scale) {
+Attention random_attention(Generator& generator) {
   Attention attention(width, width, generator);
-  attention.scale = scale;
   attention.W_query = normal_matrix(width, width, generator);
   attention.W_key = normal_matrix(width, width, generator);
   attention.W_value = normal_matrix(width, width, generator);
@@ -39,19 +37,19 @@ struct Translator {
   Attention decoder;
   Attention across;
 
-  Translator(Generator& generator, bool scale)
-      : encoder(random_attention(generator, scale)),
-        decoder(random_attention(generator, scale)),
-        across(random_attention(generator, scale)) {}
+  explicit Translator(Generator& generator)
+      : encoder(random_attention(generator)),
+        decoder(random_attention(generator)),
+        across(random_attention(generator)) {}
 
-  Pass encode(const Matrix& source) const {
-    return encoder.forward(source, source, open_mask(source.shape(0), source.shape(0)));
+  Trace encode(const Matrix& source) const {
+    return encoder.forward(source, source, all_zero_mask(source.shape(0), source.shape(0)));
   }
-  Pass decode(const Matrix& target) const {
+  Trace decode(const Matrix& target) const {
     return decoder.forward(target, target, causal_mask(target.shape(0)));
   }
-  Pass read_across(const Matrix& decoded, const Matrix& encoded) const {
-    return across.forward(decoded, encoded, open_mask(decoded.shape(0), encoded.shape(0)));
+  Trace read_across(const Matrix& decoded, const Matrix& encoded) const {
+    return across.forward(decoded, encoded, all_zero_mask(decoded.shape(0), encoded.shape(0)));
   }
   Matrix translate(const Matrix& source, const Matrix& target) const {
     return read_across(decode(target).context, encode(source).context).context;
@@ -59,48 +57,48 @@ struct Translator {
 };
 
 void show_self_attention(const std::string& key, const std::string& title, const Sequence& input,
-                         const Pass& pass, Report& report) {
+                         const Trace& trace, Report& report) {
   report.section(key, title);
   report.matrix({"X", "", input.tokens, numbered("x", width)}, input.X);
-  report.matrix({"weights", "softmax of each row", input.tokens, input.tokens}, pass.weights);
-  report.matrix({"context", "weights values", input.tokens, numbered("z", width)}, pass.context);
+  report.matrix({"weights", "softmax of each row", input.tokens, input.tokens}, trace.weights);
+  report.matrix({"context", "weights values", input.tokens, numbered("z", width)}, trace.context);
 }
 
-void show_across(const Sequence& source, const Sequence& target, const Pass& pass, Report& report) {
+void show_across(const Sequence& source, const Sequence& target, const Trace& trace,
+                 Report& report) {
   report.section("across", "The decoder reads the encoder");
   report.matrix({"queries", "decoder's context W_query", target.tokens, numbered("q", width)},
-                pass.queries);
+                trace.queries);
   report.matrix({"keys", "encoder's context W_key", source.tokens, numbered("k", width)},
-                pass.keys);
+                trace.keys);
   report.matrix({"values", "encoder's context W_value", source.tokens, numbered("v", width)},
-                pass.values);
-  report.matrix({"scores", "queries keysᵀ", target.tokens, source.tokens}, pass.scores);
-  report.matrix({"weights", "softmax of each row", target.tokens, source.tokens}, pass.weights);
-  report.matrix({"context", "weights values", target.tokens, numbered("z", width)}, pass.context);
+                trace.values);
+  report.matrix({"scores", "queries keysᵀ", target.tokens, source.tokens}, trace.scores);
+  report.matrix({"weights", "softmax of each row", target.tokens, source.tokens}, trace.weights);
+  report.matrix({"context", "weights values", target.tokens, numbered("z", width)}, trace.context);
 }
 
-void show_unequal(const Choices& choices, const Options& options, Report& report) {
+void show_unequal(const Options& options, Report& report) {
   report.section("unequal", "Three words asked by five");
   Generator generator(options.seed);
-  const Translator translator(generator, choices.scale);
+  const Translator translator(generator);
   const Sequence source = embed(split_words("they arrived late"), width, options.positions);
   const Sequence target =
       embed(split_words("ils sont arrivés en retard"), width, options.positions);
-  const Pass pass = translator.read_across(translator.decode(target.X).context,
-                                           translator.encode(source.X).context);
-  report.matrix({"weights", "softmax of each row", target.tokens, source.tokens}, pass.weights);
-  report.matrix({"context", "weights values", target.tokens, numbered("z", width)}, pass.context);
+  const Trace trace = translator.read_across(translator.decode(target.X).context,
+                                             translator.encode(source.X).context);
+  report.matrix({"weights", "softmax of each row", target.tokens, source.tokens}, trace.weights);
+  report.matrix({"context", "weights values", target.tokens, numbered("z", width)}, trace.context);
 }
 
-void show_self_as_a_case(const Options& options, const Choices& choices, Report& report) {
+void show_self_as_a_case(const Options& options, Report& report) {
   report.section("itself", "A sequence that asks itself");
   const Sequence input = embed(split_words("draw a map"), 2, options.positions);
   Generator generator(options.seed);
-  Attention attention(2, 2, generator);
-  attention.scale = choices.scale;
+  const Attention attention(2, 2, generator);
   report.matrix({"open", "context of the running example, no mask: chapter 03's", input.tokens,
                  numbered("v", 2)},
-                attention.forward(input.X, input.X, open_mask(3, 3)).context);
+                attention.forward(input.X, input.X, all_zero_mask(3, 3)).context);
   report.matrix(
       {"masked", "context under the causal mask: chapter 04's", input.tokens, numbered("v", 2)},
       attention.forward(input.X, input.X, causal_mask(3)).context);
@@ -140,9 +138,9 @@ void show_padding(const Translator& translator, const Sequence& source, const Se
   report.section("padding", "Tokens that only fill up");
   const std::size_t T_k = source.tokens.size();
   const std::size_t T_q = target.tokens.size();
-  const Matrix asking = translator.decode(target.X).context;
+  const Matrix queries_from = translator.decode(target.X).context;
   const Matrix encoded = translator.encode(source.X).context;
-  Matrix padded(Matrix::shape_type{T_k + 2, width}, 1);
+  Matrix padded = matrix(T_k + 2, width, 1);
   xt::view(padded, xt::range(0, T_k), xt::all()) = encoded;
   Labels tokens = source.tokens;
   tokens.insert(tokens.end(), 2, "(pad)");
@@ -150,31 +148,31 @@ void show_padding(const Translator& translator, const Sequence& source, const Se
   present.resize(T_k + 2, false);
   const Matrix mask = padding_mask(T_q, present);
   report.matrix({"mask", "", target.tokens, tokens, 0}, mask);
-  const Pass pass = translator.across.forward(asking, padded, mask);
-  report.matrix({"weights", "softmax of each row", target.tokens, tokens}, pass.weights);
+  const Trace trace = translator.across.forward(queries_from, padded, mask);
+  report.matrix({"weights", "softmax of each row", target.tokens, tokens}, trace.weights);
   report.check("same_context",
-               nearly_equal(pass.context, translator.read_across(asking, encoded).context),
+               nearly_equal(trace.context, translator.read_across(queries_from, encoded).context),
                "the context is the one without padding");
   const Matrix nobody = padding_mask(T_q, std::vector<bool>(T_k + 2, false));
-  report.matrix({"nothing_left", "context when every answering token is padding", target.tokens,
+  report.matrix({"nothing_left", "context when every memory token is padding", target.tokens,
                  numbered("z", width)},
-                translator.across.forward(asking, padded, nobody).context);
+                translator.across.forward(queries_from, padded, nobody).context);
 }
 
-void walk(const Options& options, const Choices& choices, Report& report) {
+void demonstrate(const Options& options, const Choices& choices, Report& report) {
   const Sequence source = embed(split_words(options.text), width, options.positions);
   const Sequence target =
       embed(split_words(choices.to, "the text of --to"), width, options.positions);
   Generator generator(options.seed);
-  const Translator translator(generator, choices.scale);
-  const Pass encoded = translator.encode(source.X);
-  const Pass decoded = translator.decode(target.X);
-  const Pass across = translator.read_across(decoded.context, encoded.context);
+  const Translator translator(generator);
+  const Trace encoded = translator.encode(source.X);
+  const Trace decoded = translator.decode(target.X);
+  const Trace across = translator.read_across(decoded.context, encoded.context);
   show_self_attention("encoder", "The encoder reads its own sentence", source, encoded, report);
   show_self_attention("decoder", "The decoder reads what it has so far", target, decoded, report);
   show_across(source, target, across, report);
-  show_unequal(choices, options, report);
-  show_self_as_a_case(options, choices, report);
+  show_unequal(options, report);
+  show_self_as_a_case(options, report);
   const Sequence few_sources = first_tokens(source, 16);  // enough to see who is moved
   const Sequence few_targets = first_tokens(target, 16);
   show_who_moves(translator, few_sources, few_targets, report);
@@ -192,7 +190,7 @@ int main(int argc, char** argv) {
                   "Chapter 05: one sequence asks, another answers, step by step.",
                   "the sky is blue");
   command.add_text("--to", choices.to, "The words of the decoder, which ask those of --text");
-  command.add_switch("--scale", choices.scale, "Divide the scores by the square root of d_k");
-  return command.run(
-      argc, argv, [&](const Options& options, Report& report) { walk(options, choices, report); });
+  return command.run(argc, argv, [&](const Options& options, Report& report) {
+    demonstrate(options, choices, report);
+  });
 }

@@ -1,5 +1,5 @@
 /// @file
-/// @brief The walk of chapter 06: heads as a loop, heads as columns, and the projection that mixes
+/// @brief The demo of chapter 06: heads as a loop, heads as columns, and the projection that mixes
 /// them.
 
 #include "attention.hpp"
@@ -13,15 +13,14 @@ constexpr std::size_t d_in = 2;
 
 /// What this chapter lets the reader choose.
 struct Choices {
-  bool scale = true;
   std::size_t heads = 2;
   std::size_t columns = 0;  // 0: two for each head
 
   std::size_t d_out() const { return columns == 0 ? 2 * heads : columns; }
 };
 
-Matrix open_mask(std::size_t T) {
-  return Matrix(Matrix::shape_type{T, T}, 0);
+Matrix all_zero_mask(std::size_t T) {
+  return matrix(T, T);
 }
 
 /// The weights of one head that stands alone, drawn in the order of chapter 02.
@@ -35,34 +34,30 @@ struct HeadWeights {
         W_key(linear_weights(d_in, head_dim, generator)),
         W_value(linear_weights(d_in, head_dim, generator)) {}
 
-  Pass forward(const Matrix& X, const Matrix& mask, bool scale) const {
-    return attend(matmul(X, W_query), matmul(X, W_key), matmul(X, W_value), mask, scale);
+  Trace forward(const Matrix& X, const Matrix& mask) const {
+    return attend(matmul(X, W_query), matmul(X, W_key), matmul(X, W_value), mask);
   }
 };
 
 /// Two matrices side by side.
 Matrix beside(const Matrix& left, const Matrix& right) {
-  Matrix both(Matrix::shape_type{left.shape(0), left.shape(1) + right.shape(1)});
+  Matrix both = matrix(left.shape(0), left.shape(1) + right.shape(1));
   xt::view(both, xt::all(), xt::range(0, left.shape(1))) = left;
   xt::view(both, xt::all(), xt::range(left.shape(1), both.shape(1))) = right;
   return both;
 }
 
 /// The contexts of all heads, one head after the other.
-Matrix context_by_loop(const std::vector<HeadWeights>& heads, const Matrix& X, const Matrix& mask,
-                       bool scale) {
-  Matrix context(Matrix::shape_type{X.shape(0), 0});
-  for (const HeadWeights& head : heads)
-    context = beside(context, head.forward(X, mask, scale).context);
+Matrix context_by_loop(const std::vector<HeadWeights>& heads, const Matrix& X, const Matrix& mask) {
+  Matrix context = matrix(X.shape(0), 0);
+  for (const HeadWeights& head : heads) context = beside(context, head.forward(X, mask).context);
   return context;
 }
 
 /// The weights of separate heads as the columns of wide ones; W_out is drawn after them.
-Attention joined(const std::vector<HeadWeights>& heads, std::size_t d_out, bool scale,
-                 Generator& generator) {
+Attention joined(const std::vector<HeadWeights>& heads, std::size_t d_out, Generator& generator) {
   Attention wide(d_in, d_out, heads.size(), generator);
-  wide.scale = scale;
-  const Matrix nothing(Matrix::shape_type{d_in, 0});
+  const Matrix nothing = matrix(d_in, 0);
   wide.W_query = wide.W_key = wide.W_value = nothing;
   for (const HeadWeights& head : heads) {
     wide.W_query = beside(wide.W_query, head.W_query);
@@ -72,44 +67,41 @@ Attention joined(const std::vector<HeadWeights>& heads, std::size_t d_out, bool 
   return wide;
 }
 
-void show_loop(const Sequence& input, const std::vector<HeadWeights>& heads, const Choices& choices,
-               Report& report) {
+void show_loop(const Sequence& input, const std::vector<HeadWeights>& heads, Report& report) {
   report.section("loop", "Heads one after the other");
-  const Matrix mask = open_mask(input.tokens.size());
+  const Matrix mask = all_zero_mask(input.tokens.size());
   for (std::size_t h = 0; h < heads.size(); ++h) {
     report.matrix({fmt::format("weights_of_head_{}", h + 1), "", input.tokens, input.tokens},
-                  heads[h].forward(input.X, mask, choices.scale).weights);
+                  heads[h].forward(input.X, mask).weights);
   }
-  const Matrix context = context_by_loop(heads, input.X, mask, choices.scale);
+  const Matrix context = context_by_loop(heads, input.X, mask);
   report.matrix({"context", "the heads' contexts side by side", input.tokens,
                  numbered("z", context.shape(1))},
                 context);
 }
 
-void show_one_head(const Sequence& input, const Options& options, const Choices& choices,
-                   Report& report) {
+void show_one_head(const Sequence& input, const Options& options, Report& report) {
   report.section("one_head", "One head is chapter 03");
   Generator generator(options.seed);
   const HeadWeights head(d_in, generator);
   report.matrix({"context", "", input.tokens, numbered("z", d_in)},
-                head.forward(input.X, open_mask(input.tokens.size()), choices.scale).context);
+                head.forward(input.X, all_zero_mask(input.tokens.size())).context);
 }
 
-HeadsPass show_wide(const Sequence& input, const std::vector<HeadWeights>& heads,
-                    const Attention& wide, Report& report) {
+MultiHeadTrace show_wide(const Sequence& input, const std::vector<HeadWeights>& heads,
+                         const Attention& wide, Report& report) {
   report.section("wide", "The same heads as columns of wide weights");
-  const Matrix mask = open_mask(input.tokens.size());
+  const Matrix mask = all_zero_mask(input.tokens.size());
   const std::size_t d_out = wide.W_value.shape(1);
   report.matrix({"W_query", "the heads' W_query side by side", {}, numbered("q", d_out)},
                 wide.W_query);
-  const HeadsPass pass = wide.forward(input.X, input.X, mask);
+  const MultiHeadTrace trace = wide.forward(input.X, input.X, mask);
   report.matrix({"context", "the heads' contexts side by side", input.tokens, numbered("z", d_out)},
-                pass.context);
-  report.check("equal",
-               nearly_equal(pass.context, context_by_loop(heads, input.X, mask, wide.scale)),
+                trace.context);
+  report.check("equal", nearly_equal(trace.context, context_by_loop(heads, input.X, mask)),
                "the loop gives the same");
-  report.matrix({"output", "context W_out", input.tokens, numbered("o", d_out)}, pass.output);
-  return pass;
+  report.matrix({"output", "context W_out", input.tokens, numbered("o", d_out)}, trace.output);
+  return trace;
 }
 
 std::size_t columns_moved(const Matrix& before, const Matrix& after) {
@@ -124,12 +116,12 @@ std::size_t columns_moved(const Matrix& before, const Matrix& after) {
 
 void show_independence(const Sequence& input, const Attention& wide, Report& report) {
   report.section("independent", "What one head can change");
-  const Matrix mask = open_mask(input.tokens.size());
+  const Matrix mask = all_zero_mask(input.tokens.size());
   Attention other = wide;
   const std::size_t head_dim = wide.W_value.shape(1) / wide.n_heads;
   xt::view(other.W_value, xt::all(), xt::range(0, head_dim)) += Real{1};
-  const HeadsPass before = wide.forward(input.X, input.X, mask);
-  const HeadsPass after = other.forward(input.X, input.X, mask);
+  const MultiHeadTrace before = wide.forward(input.X, input.X, mask);
+  const MultiHeadTrace after = other.forward(input.X, input.X, mask);
   report.count("context_columns", columns_moved(before.context, after.context),
                fmt::format("of {} columns of the context move when head 1 gets other values",
                            before.context.shape(1)));
@@ -140,7 +132,7 @@ void show_independence(const Sequence& input, const Attention& wide, Report& rep
 void show_three_ways(const Sequence& input, const Attention& wide, const Options& options,
                      const Choices& choices, Report& report) {
   report.section("three_ways", "Three ways back to two columns");
-  const Matrix mask = open_mask(input.tokens.size());
+  const Matrix mask = all_zero_mask(input.tokens.size());
   Generator generator(options.seed + 1);
   Attention narrowed = wide;
   narrowed.W_out = linear_weights(wide.W_value.shape(1), d_in, generator);
@@ -163,10 +155,10 @@ void show_three_ways(const Sequence& input, const Attention& wide, const Options
 
 void show_mask(const Sequence& input, const Attention& wide, Report& report) {
   report.section("masked", "The mask reaches every head");
-  const HeadsPass pass = wide.forward(input.X, input.X, causal_mask(input.tokens.size()));
+  const MultiHeadTrace trace = wide.forward(input.X, input.X, causal_mask(input.tokens.size()));
   for (std::size_t h = 0; h < wide.n_heads; ++h) {
     report.matrix({fmt::format("weights_of_head_{}", h + 1), "", input.tokens, input.tokens},
-                  pass.heads[h].weights);
+                  trace.heads[h].weights);
   }
 }
 
@@ -182,7 +174,7 @@ void show_two_relations(Report& report) {
     before(i, i == 0 ? 0 : i - 1) = 40;
     first(i, 0) = 40;
   }
-  const Matrix mask = open_mask(T);
+  const Matrix mask = all_zero_mask(T);
   const Labels tokens = numbered("token ", T);
   report.matrix({"before", "weights of a head that reads the token before", tokens, tokens, 2},
                 attend(before, places, places, mask).weights);
@@ -198,10 +190,10 @@ void show_rebuilt(const Attention& wide, Report& report) {
   for (const auto& [key, text] :
        {std::pair("one_order", "draw a map"), std::pair("another", "map a draw")}) {
     const Sequence input = embed(split_words(text), d_in, true);
-    const HeadsPass pass = wide.forward(input.X, input.X, open_mask(3));
+    const MultiHeadTrace trace = wide.forward(input.X, input.X, all_zero_mask(3));
     report.matrix(
         {key, fmt::format("weights of head 1 over {}", quoted(text)), input.tokens, input.tokens},
-        pass.heads[0].weights);
+        trace.heads[0].weights);
   }
 }
 
@@ -234,7 +226,7 @@ void require_room(std::size_t T, std::size_t heads) {
   }
 }
 
-void walk(const Options& options, const Choices& choices, Report& report) {
+void demonstrate(const Options& options, const Choices& choices, Report& report) {
   require_divisible(choices.d_out(), "columns (--d-out)", choices.heads, "heads");
   const Sequence input = embed(split_words(options.text), d_in, options.positions);
   require_room(input.tokens.size(), choices.heads);
@@ -242,10 +234,10 @@ void walk(const Options& options, const Choices& choices, Report& report) {
   std::vector<HeadWeights> heads;
   for (std::size_t h = 0; h < choices.heads; ++h)
     heads.emplace_back(choices.d_out() / choices.heads, generator);
-  const Attention wide = joined(heads, choices.d_out(), choices.scale, generator);
-  show_loop(input, heads, choices, report);
-  show_one_head(input, options, choices, report);
-  const HeadsPass pass = show_wide(input, heads, wide, report);
+  const Attention wide = joined(heads, choices.d_out(), generator);
+  show_loop(input, heads, report);
+  show_one_head(input, options, report);
+  const MultiHeadTrace trace = show_wide(input, heads, wide, report);
   const Sequence few = first_tokens(input, 16);
   show_independence(few, wide, report);
   show_three_ways(few, wide, options, choices, report);
@@ -254,7 +246,7 @@ void walk(const Options& options, const Choices& choices, Report& report) {
   show_rebuilt(wide, report);
   show_cost(report);
   for (std::size_t h = 0; h < choices.heads; ++h) {
-    report.panel(fmt::format("head {}", h + 1), pass.heads[h].weights, input.tokens, input.tokens,
+    report.panel(fmt::format("head {}", h + 1), trace.heads[h].weights, input.tokens, input.tokens,
                  1);
   }
 }
@@ -267,7 +259,7 @@ int main(int argc, char** argv) {
   command.add_count("--heads", choices.heads, "Number of heads", 1, 64);
   command.add_count("--d-out", choices.columns,
                     "Columns, a multiple of --heads; 0: two for each head", 0, 4096);
-  command.add_switch("--scale", choices.scale, "Divide the scores by the square root of head_dim");
-  return command.run(
-      argc, argv, [&](const Options& options, Report& report) { walk(options, choices, report); });
+  return command.run(argc, argv, [&](const Options& options, Report& report) {
+    demonstrate(options, choices, report);
+  });
 }

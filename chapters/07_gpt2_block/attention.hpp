@@ -3,6 +3,12 @@
 /// @brief The mechanism of this chapter: the file to read, to diff and to blank out.
 
 //! [includes]
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
 #include "common/random.hpp"
 #include "linear.hpp"
 //! [includes]
@@ -48,7 +54,7 @@ struct HeadsPass {
 /// One head's columns of one sequence's rows, where they lie.
 /// @param m  (B · T, n_heads · head_dim)
 /// @return   (T, head_dim)
-/// @throws std::invalid_argument when the columns cannot be shared evenly among the heads
+/// @throws std::invalid_argument when the columns cannot be divided evenly among the heads
 inline MatrixSpan head_part(Matrix& m, std::size_t sequence, std::size_t T, std::size_t head,
                             std::size_t n_heads) {
   require_divisible(m.shape(1), "columns", n_heads, "heads");
@@ -58,10 +64,10 @@ inline MatrixSpan head_part(Matrix& m, std::size_t sequence, std::size_t T, std:
 //! [columns]
 
 //! [mask]
-/// What each token may read: itself and those before it.
-/// @return (T, T)  0 where row i may read column j, −∞ where it may not (j > i)
+/// The causal mask: a token attends to itself and to earlier tokens.
+/// @return (T, T)  0 where row i attends to column j, −∞ where j > i
 inline Matrix causal_mask(std::size_t T) {
-  Matrix mask(Matrix::shape_type{T, T}, 0);
+  Matrix mask = matrix(T, T);
   for (std::size_t i = 0; i < T; ++i) {
     xt::view(mask, i, xt::range(i + 1, T)) = -std::numeric_limits<Real>::infinity();
   }
@@ -73,12 +79,12 @@ inline Matrix causal_mask(std::size_t T) {
 /// Turns a row of scores into shares, in place: positive, and 1 in sum. A score of −∞ gets 0; a
 /// row that has no other scores gets zeros alone.
 inline void softmax(Row scores) {
-  const Real largest = std::max(largest_of(scores), std::numeric_limits<Real>::lowest());
-  for (Real& score : scores) score -= largest;
+  const Real max = std::max(max_of(scores), std::numeric_limits<Real>::lowest());
+  for (Real& score : scores) score -= max;
   exp_into(scores, scores);
-  // The largest power is e^0, so the sum is 1 or more, but for a row of −∞ alone: there it is 0.
+  // The largest exponential is e^0, so the sum is at least 1; only in a fully masked row it's 0.
   const Real total = std::max(sum_of(scores), Real{1});
-  for (Real& power : scores) power /= total;
+  for (Real& weight : scores) weight /= total;
 }
 //! [softmax]
 
@@ -204,7 +210,7 @@ struct Attention {
   std::size_t n_heads;
 
   /// All zeros; `GPT2` draws them. head_dim is width / n_heads.
-  /// @throws std::invalid_argument when the width cannot be shared evenly among the heads
+  /// @throws std::invalid_argument when the width cannot be divided evenly among the heads
   Attention(std::size_t width, std::size_t heads) : n_heads(heads) {
     require_divisible(width, "columns", n_heads, "heads");
     for (Matrix* W : {&W_query, &W_key, &W_value, &W_out}) *W = xt::zeros<Real>({width, width});

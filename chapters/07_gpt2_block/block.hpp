@@ -55,7 +55,7 @@ struct Block {
   FeedForward feed_forward;
 
   /// Gains 1, all else zeros; `GPT2` draws the weights.
-  /// @throws std::invalid_argument when the width cannot be shared evenly among the heads
+  /// @throws std::invalid_argument when the width cannot be divided evenly among the heads
   Block(std::size_t width, std::size_t heads)
       : norm_1(width), attention(width, heads), norm_2(width), feed_forward(width) {}
 

@@ -58,7 +58,7 @@ void require_valid(const Config& config) {
   require_size(config.width, "the width");
   if (config.width % config.heads != 0) {
     throw std::invalid_argument(
-        fmt::format("a width of {} columns cannot be shared evenly among {} heads", config.width,
+        fmt::format("a width of {} columns cannot be divided evenly among {} heads", config.width,
                     config.heads));
   }
   if (!(config.dropout >= 0 && config.dropout < 1)) {

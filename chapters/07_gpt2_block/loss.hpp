@@ -30,7 +30,7 @@ inline double cross_entropy(Matrix& shares, std::span<const int> targets) {
     }
     // -log softmax(x)[target] = log Σ e^x - x[target], which no share of 0 can make infinite.
     const Real target_logit = p[target];
-    const Real largest = largest_of(p);
+    const Real largest = max_of(p);
     for (Real& x : p) x -= largest;
     exp_into(p, p);
     const Real total = sum_of(p);

@@ -1,5 +1,5 @@
 /// @file
-/// @brief The walk of chapter 07: a block step by step, what it costs to stack twelve, and how it
+/// @brief The demo of chapter 07: a block step by step, what it costs to stack twelve, and how it
 /// learns; then, if asked for, a small GPT-2 that learns to write. With `train`, `sample` or
 /// `evaluate` as its first argument the program does that instead.
 
@@ -66,8 +66,8 @@ std::size_t rows_moved(const Matrix& before, const Matrix& after) {
 void show_embedding(const Sequence& input, Report& report) {
   report.section("embedding", "A token's vector plus its place's");
   const Labels columns = numbered("x", input.X.shape(1));
-  report.matrix({"token_vectors", "", input.tokens, columns}, input.token_vectors);
-  report.matrix({"position_vectors", "", input.tokens, columns}, input.position_vectors);
+  report.matrix({"token_embeddings", "", input.tokens, columns}, input.token_embeddings);
+  report.matrix({"position_embeddings", "", input.tokens, columns}, input.position_embeddings);
   report.matrix({"X", "their sum", input.tokens, columns}, input.X);
 }
 
@@ -208,7 +208,7 @@ void show_gradient(const Options& options, Report& report) {
                 "the same, from the loss a little above and a little below");
   const Attention& slopes = gradient.blocks[1].attention;
   report.check("b_key_is_idle",
-               largest_of(xt::abs(slopes.b_key)) < largest_of(xt::abs(slopes.b_query)) / 1000,
+               max_of(xt::abs(slopes.b_key)) < max_of(xt::abs(slopes.b_query)) / 1000,
                "the gradient of b_key is 0 but for rounding, and that of b_query is not");
 }
 
@@ -250,7 +250,7 @@ void require_room(const Sequence& input, const Choices& choices) {
                  fmt::format("a block over {} tokens", grouped(config.context)));
 }
 
-void walk(const Options& options, const Choices& choices, Report& report) {
+void demonstrate(const Options& options, const Choices& choices, Report& report) {
   require_divisible(choices.width, "columns (--width)", choices.heads, "heads");
   const Sequence input = embed(split_words(options.text), choices.width, options.positions);
   require_room(input, choices);
@@ -303,7 +303,7 @@ int run_walk(int argc, char** argv) {
   command.add_count("--steps", choices.steps, "Steps of training after the walk; none with --json",
                     0, 1000000);
   const int code = command.run(argc, argv, [&](const Options& options, Report& report) {
-    walk(options, choices, report);
+    demonstrate(options, choices, report);
     seed = options.seed;
     train_after = !options.json && choices.steps > 0;
   });

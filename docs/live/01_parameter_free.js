@@ -24,11 +24,11 @@ live_figures("01", {
       const weights = stage.map("weights", { twins: true, full: 1 });
       const context = stage.map("context", { verb: "has in" });
       stage.on_change(() => {
-        const { pass, symmetry, repeated_on, repeated_off } = attend(words.value, positions.value);
-        scores.show(pass.scores);
-        weights.show(pass.weights);
-        context.show(pass.context);
-        const tokens = pass.scores.rows;
+        const { trace, symmetry, repeated_on, repeated_off } = attend(words.value, positions.value);
+        scores.show(trace.scores);
+        weights.show(trace.weights);
+        context.show(trace.context);
+        const tokens = trace.scores.rows;
         return `The scores are ${symmetry.symmetric ? "" : "not "}symmetric. ` +
           `${symmetry.read_themselves_most} of ${tokens.length} words read themselves most.` +
           repeated_text(tokens, positions.value, repeated_on ?? repeated_off) + stage.cut(tokens.length);

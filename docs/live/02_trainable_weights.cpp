@@ -11,6 +11,6 @@ extern "C" EMSCRIPTEN_KEEPALIVE const char* symmetry(const char* text, int seed,
     Generator generator(static_cast<std::uint64_t>(seed));
     const Attention attention(sizes.d_in, sizes.d_out, generator);
     show_one_weight(input, attention, report);
-    show_asymmetry(input, attention, show_pass(input, attention, report), report);
+    show_asymmetry(input, attention, show_trace(input, attention, report), report);
   });
 }

@@ -12,10 +12,10 @@ live_figures("02", {
       const two = stage.map("scores, W_query and W_key", { twins: true, verb: "asks" });
       const state = (symmetric) => (symmetric ? "symmetric" : "not symmetric");
       stage.on_change(() => {
-        const { one_weight, pass, asymmetry } = project(words.value, seed.value, positions.value);
+        const { one_weight, trace, asymmetry } = project(words.value, seed.value, positions.value);
         one.show(one_weight.scores);
-        two.show(pass.scores);
-        const tokens = pass.scores.rows;
+        two.show(trace.scores);
+        const tokens = trace.scores.rows;
         const [first, last] = [quoted(tokens[0]), quoted(tokens[tokens.length - 1])];
         return `Through one W the scores are ${state(one_weight.symmetric)}, whatever W is; ` +
           `through W_query and W_key ${state(asymmetry.symmetric)}: ` +

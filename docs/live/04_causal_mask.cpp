@@ -33,11 +33,12 @@ extern "C" EMSCRIPTEN_KEEPALIVE const char* masked(const char* text, int place, 
     const Labels& tokens = input.tokens;
     Generator generator(static_cast<std::uint64_t>(seed));
     const Attention attention(d_in, d_in, generator);
-    const Matrix chosen = mask ? causal_mask(tokens.size()) : open_mask(tokens.size());
-    show_pass(input, attention, chosen, report);
+    const Matrix chosen = mask ? causal_mask(tokens.size()) : all_zero_mask(tokens.size());
+    show_trace(input, attention, chosen, report);
     Generator drops(static_cast<std::uint64_t>(draw));
-    const Dropout training{static_cast<Real>(dropout), &drops};
+    const Training training{static_cast<Real>(dropout), drops};
     report.section("training", "The same pass while training");
-    report.matrix({"kept", "", tokens, tokens}, attention.forward(input.X, chosen, training).kept);
+    report.matrix({"weights_after_dropout", "", tokens, tokens},
+                  attention.forward(input.X, chosen, training).weights_after_dropout);
   });
 }

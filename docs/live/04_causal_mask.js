@@ -31,16 +31,16 @@ live_figures("04", {
       stage.on_change(() => {
         const ask = (word) => pass(words.value, place.value, word, seed.value, mask.value, dropout.value, draw);
         const before = ask("");
-        const tokens = before.pass.weights.rows;
+        const tokens = before.trace.weights.rows;
         place.offer(tokens);
         const word = other.value.trim();
         const after = ask(word);
-        masked.show(after.pass.masked);
-        weights.show(after.pass.weights);
-        kept.show(after.training.kept);
-        for (const element of [kept.element, again]) element.hidden = dropout.value === 0;
-        context.show(after.pass.context);
-        const moved = rows_that_differ(before.pass.context, after.pass.context);
+        masked.show(after.trace.masked);
+        weights.show(after.trace.weights);
+        kept.show(after.training.weights_after_dropout);
+        for (const element of [weights_after_dropout.element, again]) element.hidden = dropout.value === 0;
+        context.show(after.trace.context);
+        const moved = rows_that_differ(before.trace.context, after.trace.context);
         context.mark(moved);
         return moved_text(moved, place.value, tokens, word) + stage.cut(tokens.length);
       });

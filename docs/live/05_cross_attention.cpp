@@ -7,14 +7,13 @@
 extern "C" EMSCRIPTEN_KEEPALIVE const char* attention(const char* text, const char* to, int seed,
                                                       bool positions) {
   return answer([&](Report& report) {
-    const Choices choices;
     const Sequence source = embed(typed_words(text, "the encoder's text"), width, positions);
     const Sequence target = embed(typed_words(to, "the decoder's text"), width, positions);
     Generator generator(static_cast<std::uint64_t>(seed));
-    const Translator translator(generator, choices.scale);
-    const Pass encoded = translator.encode(source.X);
-    const Pass decoded = translator.decode(target.X);
-    const Pass across = translator.read_across(decoded.context, encoded.context);
+    const Translator translator(generator);
+    const Trace encoded = translator.encode(source.X);
+    const Trace decoded = translator.decode(target.X);
+    const Trace across = translator.read_across(decoded.context, encoded.context);
     show_self_attention("encoder", "", source, encoded, report);
     show_self_attention("decoder", "", target, decoded, report);
     show_across(source, target, across, report);

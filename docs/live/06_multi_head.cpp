@@ -15,8 +15,8 @@ extern "C" EMSCRIPTEN_KEEPALIVE const char* heads(const char* text, int n_heads,
     for (std::size_t h = 0; h < choices.heads; ++h) {
       heads.emplace_back(choices.d_out() / choices.heads, generator);
     }
-    const Attention wide = joined(heads, choices.d_out(), choices.scale, generator);
-    show_loop(input, heads, choices, report);
+    const Attention wide = joined(heads, choices.d_out(), generator);
+    show_loop(input, heads, report);
     show_wide(input, heads, wide, report);
     show_independence(input, wide, report);
     report.section("mixing", "The matrix that mixes the heads");

@@ -110,10 +110,16 @@ class Changes:
         """The first line of each change that no region of `explained` shows."""
         known, reported = frozenset(explained), -1
         for line in self.lines:
-            if line.sign != " " and line.text.strip() and not line.homes & known:
+            if line.sign != " " and line.text.strip() and not line.homes & known \
+                    and not self._in_file_comment(line):
                 if line.run != reported:
                     yield line
                 reported = line.run
+
+    def _in_file_comment(self, line: Line) -> bool:
+        """The comment at a file's top says what the chapter adds, so it differs in each."""
+        first_region = next((n for n in range(len(self._new.lines)) if self._new.is_marker(n)), 0)
+        return line.number <= first_region and line.text.startswith("//")
 
 
 def changed_runs(old: list[str], new: list[str]) -> Iterator[Run]:
