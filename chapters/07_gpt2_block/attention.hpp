@@ -195,8 +195,8 @@ inline void attend_backward(const MatrixSpan& grad_queries, const MatrixSpan& gr
 //! [attend_backward]
 
 //! [attention]
-/// Attention with several heads: each reads the whole input through columns of its own, and W_out
-/// mixes them.
+/// Multi-head attention: each head attends to the whole input through its own columns of the
+/// projections, and W_out mixes the heads.
 struct Attention {
   //! [parameters]
   Matrix W_query;  ///< (width, n_heads · head_dim)
