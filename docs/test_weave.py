@@ -487,6 +487,79 @@ class Terms(BookCase):
         self.assert_reports(self.GLOSSARY, "<!-- defined: 09", "there is no chapter 9")
 
 
+class Words(BookCase):
+    LIST = "docs/words.txt"
+    RULES = "# words\nword   blend(?:s|ed)? -> weighted sum\nname   Pass -> Trace\nword   (?<!no[ ])odd (?!even)one -> right one\n"
+
+    def setUp(self):
+        super().setUp()
+        (self.root / self.LIST).write_text(self.RULES, encoding="utf-8")
+
+    def test_a_house_word_in_prose_code_names_and_messages(self):
+        self.append(PAGE, "\nWe Blend\nthem; an odd\none.\n")
+        self.append(MECHANISM, "// It blends.\nint my_blended_days = 1;\nPass last; // a Pass\n"
+                               'auto said = "an odd "\n    "one, and Pass";\n')
+        self.append("chapters/02_window/figures/means.svg", "<text>blends</text>\n")
+        self.append(PROGRAMS[1], "echo blended\n")
+        self.append(PAGE, "<!-- output: from \"blended\" lines 1 -->\n<!-- end -->\n")
+        run_weave(self.root, "2")
+        self.assert_reports(PAGE, "Blend", "‘Blend’: write ‘weighted sum’", "odd\none", "‘odd one’: write ‘right one’",
+                            "blended\n```", "‘blended’: write ‘weighted sum’")
+        (self.root / PAGE).write_text(self.text().replace("Blend\nthem; an odd\none", "add").replace("blended", "added"))
+        said = run_weave(self.root, "--check", "2")[1]
+        found = [line.split(": ", 1) for line in said.splitlines() if ": write ‘" in line]
+        start = self.line_of(MECHANISM, "// It blends")
+        self.assertEqual(found, [[f"{MECHANISM}:{start + number}", sentence] for number, sentence in (
+            (0, "‘blends’: write ‘weighted sum’"), (1, "‘blended’: write ‘weighted sum’"), (2, "‘Pass’: write ‘Trace’"),
+            (3, "‘odd one’: write ‘right one’"))])
+
+    def test_words_that_are_meant_otherwise(self):
+        self.append(PAGE, "\nNo odd one, an odd even one, a blender, a Pass.\n")
+        self.append(MECHANISM, "// A Pass.\nint Passes = 0;\n")
+        self.assertNotIn("write ‘", run_weave(self.root, "--check", "2")[1])
+
+    def test_listings_diffs_and_names_of_tests_are_not_looked_at(self):
+        self.append("tests/02_window.cpp", 'TEST_CASE("a blend of days") {}\n')
+        self.append(PAGE, "\nSo it is. [✓][a blend of days]\n\n```diff\n+blend\n```\n")
+        run_weave(self.root, "2")
+        found = [line for line in run_weave(self.root, "--check", "2")[1].splitlines()]
+        self.assertEqual(found, ["tests/02_window.cpp:5: ‘blend’: write ‘weighted sum’"])
+
+    def test_an_exception_covers_its_words_alone(self):
+        self.append(PAGE, "\nA blend of\nteas is a blend.\n")
+        self.append(self.LIST, "except chapters/*/README.md | a blend of teas | tea is blended\n")
+        line = self.line_of(PAGE, "teas is")
+        self.assertEqual(run_weave(self.root, "--check", "2")[1], f"{PAGE}:{line}: ‘blend’: write ‘weighted sum’\n")
+
+    def test_an_exception_that_nothing_needs(self):
+        self.append(self.LIST, "except * | a blend of teas | tea is blended\n")
+        self.assertIn(f"{self.LIST}:5: nothing has these words", run_weave(self.root, "--check")[1])
+
+    def test_what_is_not_revised_is_left_out_of_the_check_and_listed(self):
+        self.append(PAGE, "\nWe blend.\n")
+        (self.root / "docs/unrevised.txt").write_text("chapters/02_window\n")
+        self.assert_agrees()
+        for arguments in ((), ("2",), ("02",), (PAGE,), ("chapters",)):
+            code, printed, _ = run_weave(self.root, "--words", *arguments)
+            line = self.line_of(PAGE, "We blend")
+            self.assertEqual((code, printed), (1, f"{PAGE}:{line}: ‘blend’: write ‘weighted sum’\n"
+                                                  "1 place with words of docs/words.txt\n"), arguments)
+        self.assertEqual(run_weave(self.root, "--words", "1")[0], 0)
+        self.assertEqual(run_weave(self.root, "--words", "nothing.md")[0], 2)
+
+    def test_a_chapter_has_its_tests_and_lists_with_it(self):
+        (self.root / "tests/mutants").mkdir()
+        (self.root / "tests/mutants/02_window.txt").write_text("[a blend]\n")
+        self.assertIn("tests/mutants/02_window.txt:1: ‘blend’", run_weave(self.root, "--check", "2")[1])
+        self.assertNotIn("blend", run_weave(self.root, "--check", "1")[1])
+
+    def test_lines_that_cannot_be_read(self):
+        for line, sentence in (("word blend", 'line 5 is not "word PATTERN'), ("word ( -> x", "line 5 has a pattern"),
+                               ("except * | words", "line 5 is not")):
+            (self.root / self.LIST).write_text(f"{self.RULES}{line}\n", encoding="utf-8")
+            self.assertIn(f"{self.LIST}:1: {sentence}", run_weave(self.root, "--check", "1")[1])
+
+
 class Coverage(BookCase):
     LIST = "tests/coverage.txt"
 

@@ -13,6 +13,7 @@ Read the modules in this order:
 - citations  the tests that the prose names, and the statements that they show
 - revision   what the checks of the book's language leave out for now
 - terms      the glossary, and where each term is defined
+- words      the words that the book no longer says
 - budgets    how much a chapter may change
 - weaver     makes a page's blocks, then checks all the rest
 - command    the command line

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Optional, Sequence
+from typing import Iterator, Optional, Sequence
 
-from weaving.book import Book, Place, UserError
+from weaving import words
+from weaving.book import Book, Place, Problem, UserError
 from weaving.programs import Programs
 from weaving.weaver import Weaver
 
@@ -63,6 +64,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("pages", metavar="PAGE", nargs="*",
                       help="a README or a chapter's number; all pages when there is none")
     made.add_argument("--check", action="store_true", help="change nothing, only say what is wrong")
+    made.add_argument("--words", action="store_true",
+                      help="only list the words of docs/words.txt in these files or folders, also where "
+                           "docs/unrevised.txt leaves them out")
     made.add_argument("--build", metavar="DIR", type=Path,
                       help=f"where the chapters are built (default: {DEFAULT_BUILD})")
     return made
@@ -70,17 +74,49 @@ def parser() -> argparse.ArgumentParser:
 
 def weave(root: Path, options: argparse.Namespace) -> int:
     book = Book(root)
+    if options.words:
+        return list_words(book, options.pages)
     programs = Programs(root, build_folder(root, options.build))
     pages = chosen_pages(book, options.pages)
     weaver = Weaver(book, programs, options.check)
     for page in pages:
         weaver.weave(page)
-    problems = sorted(set(weaver.problems))
+    problems = sorted({*weaver.problems, *wrong_words(book, pages, whole_book=not options.pages)})
     for line in [*(f"wrote {book.name(path)}" for path in weaver.written), *problems]:
         print(line)
     if not problems:
         print(f"{len(pages)} {'page agrees' if len(pages) == 1 else 'pages agree'} with the code")
     return 1 if problems else 0
+
+
+def wrong_words(book: Book, pages: list[Place], whole_book: bool) -> Iterator[Problem]:
+    if whole_book:
+        yield from words.check_words(book, words.files(book))
+        yield from words.check_exceptions(book)
+        return
+    for page in pages:
+        yield from words.check_words(book, words.files_of(book, page))
+
+
+def list_words(book: Book, wanted: Sequence[str]) -> int:
+    """Of all files, or of pages by their numbers, files and folders."""
+    places = {str(page.chapter.number): page for page in book.pages() if page.chapter}
+    paths = [path for word in wanted for path in files_named(book, word, places.get(word.lstrip("0")))]
+    problems = sorted(set(words.check_words(book, paths if wanted else words.files(book), everywhere=True)))
+    for problem in problems:
+        print(problem)
+    print(f"{len(problems)} {'place' if len(problems) == 1 else 'places'} with words of {words.FILE}")
+    return 1 if problems else 0
+
+
+def files_named(book: Book, word: str, page: Optional[Place]) -> list[Path]:
+    if page:
+        return list(words.files_of(book, page))
+    wanted = (Path(word).resolve(), (book.root / word).resolve())
+    found = [path for path in words.files(book) if {path, *path.parents}.intersection(wanted)]
+    if not found:
+        raise UserError(f"there is no text {word}: name a file, a folder or a chapter's number")
+    return found
 
 
 def build_folder(root: Path, given: Optional[Path]) -> Path:
