@@ -253,3 +253,18 @@ TEST_CASE("a number that is not finite is refused by its place") {
   X(1, 0) = -std::numeric_limits<Real>::infinity();
   CHECK(throws_saying([&] { attend(X); }, "X(1, 0) is -inf"));
 }
+
+// --- what every chapter's code must do ---------------------------------------------------------
+
+namespace shared {
+
+constexpr std::size_t d_in = 5;
+
+inline void self_attention(const Matrix& X) {
+  attend(X);
+}
+
+}  // namespace shared
+
+#include "shared/finiteness.hpp"
+#include "shared/softmax.hpp"

@@ -249,3 +249,25 @@ TEST_CASE("an input that is not finite is refused by its place") {
   X(0, 1) = std::numeric_limits<Real>::quiet_NaN();
   CHECK(throws_saying([&] { attention.forward(X); }, "X(0, 1) is nan"));
 }
+
+// --- what every chapter's code must do ---------------------------------------------------------
+
+namespace shared {
+
+constexpr std::size_t d_in = 5;
+
+inline Attention make_attention(std::size_t columns_in, std::size_t columns_out,
+                                Generator& generator) {
+  return Attention(columns_in, columns_out, generator);
+}
+
+inline void self_attention(const Matrix& X) {
+  Generator generator(1);
+  make_attention(d_in, 6, generator).forward(X);
+}
+
+}  // namespace shared
+
+#include "shared/constructor.hpp"
+#include "shared/finiteness.hpp"
+#include "shared/softmax.hpp"

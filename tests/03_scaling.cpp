@@ -300,3 +300,25 @@ TEST_CASE("PyTorch computes the same scaled pass") {
     CHECK_THAT(trace.context, equals(golden["context"]));
   }
 }
+
+// --- what every chapter's code must do ---------------------------------------------------------
+
+namespace shared {
+
+constexpr std::size_t d_in = 5;
+
+inline Attention make_attention(std::size_t columns_in, std::size_t columns_out,
+                                Generator& generator) {
+  return Attention(columns_in, columns_out, generator);
+}
+
+inline void self_attention(const Matrix& X) {
+  Generator generator(1);
+  make_attention(d_in, 6, generator).forward(X);
+}
+
+}  // namespace shared
+
+#include "shared/constructor.hpp"
+#include "shared/finiteness.hpp"
+#include "shared/softmax.hpp"

@@ -772,3 +772,27 @@ TEST_CASE("a dropout that is no probability is refused", "[A15]") {
         "dropout"));
   }
 }
+
+// --- what every chapter's code must do ---------------------------------------------------------
+
+namespace shared {
+
+constexpr std::size_t d_in = 5;
+
+inline Attention make_attention(std::size_t columns_in, std::size_t columns_out,
+                                Generator& generator) {
+  return Attention(columns_in, columns_out, generator);
+}
+
+inline void self_attention(const Matrix& X) {
+  Generator generator(1);
+  make_attention(d_in, 6, generator).forward(X, causal_mask(X.shape(0)));
+}
+
+}  // namespace shared
+
+#include "shared/causal_mask.hpp"
+#include "shared/constructor.hpp"
+#include "shared/dropout.hpp"
+#include "shared/finiteness.hpp"
+#include "shared/softmax.hpp"

@@ -35,6 +35,16 @@ Matrix from_json(const nlohmann::json& rows) {
   return m;
 }
 
+/// Whether a wrong version explains every entry, also those that are not a number in both.
+bool explains(const Matrix& wrong, const Matrix& got) {
+  if (got.shape() != wrong.shape()) return false;
+  for (std::size_t n = 0; n < got.size(); ++n) {
+    const bool both_nan = std::isnan(got.flat(n)) && std::isnan(wrong.flat(n));
+    if (!both_nan && !close(got.flat(n), wrong.flat(n))) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string Catch::StringMaker<Matrix>::convert(const Matrix& m) {
@@ -72,7 +82,7 @@ std::string MatrixMatcher::explain(const Matrix& got) const {
   std::string text;
   for (const WrongVersion& wrong : wrong_versions_) {
     const Matrix result = wrong.result();
-    if (same(got, result) && !same(result, expected_)) {
+    if (explains(result, got) && !same(result, expected_)) {
       text = "\n  This looks like: " + wrong.name + ".";
       break;
     }

@@ -116,6 +116,17 @@ bool throws_saying(const Call& call, const std::string& part) {
   return false;
 }
 
+/// What the exception says that `call` throws.
+template <class Call>
+std::string message_of(const Call& call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "(nothing was thrown)";
+}
+
 /// One case of a golden file: what a reference implementation computed, by name.
 class Golden {
  public:

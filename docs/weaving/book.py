@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Iterable, NamedTuple, Optional
 
 BACK_MATTER = ("glossary.md",)
+SHARED_TESTS = re.compile(r'^#include "(shared/\w+\.hpp)"', re.MULTILINE)
 CHAPTER_FOLDER = re.compile(r"(\d\d)_\w+")
 
 
@@ -89,9 +90,11 @@ class Book:
         return [path for path in paths if path.exists()]
 
     def test_files(self, chapter: Optional[Chapter]) -> list[Path]:
-        """A chapter's test files; without a chapter, those of all."""
+        """A chapter's test files and the shared ones it includes; without a chapter, those of all."""
         label = chapter.label if chapter else "[0-9][0-9]"
-        return sorted((self.root / "tests").glob(f"{label}_*.cpp"))
+        own = sorted((self.root / "tests").glob(f"{label}_*.cpp"))
+        names = {name for path in own for name in SHARED_TESTS.findall(self.read(path))}
+        return own + [self.root / "tests" / name for name in sorted(names)]
 
     def name(self, path: Path) -> str:
         """How a problem names a file: from the repository's root, with slashes."""
