@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -29,7 +30,7 @@ def main(root: Path) -> int:
         note(f"docs/build: {reason}")
         return 1
     except OSError as error:
-        note(f"docs/build: {error}")
+        note(f"docs/build: {error.filename or root}: {error.strerror or error}.")
         return 2
     return 0
 
@@ -116,4 +117,8 @@ def build_live_figures(root: Path, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(os.path.abspath(__file__)).parent.parent.parent))
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until there is anything to stop
+    the_root = Path(os.path.abspath(__file__)).parent.parent.parent
+    sys.path.append(str(the_root / "common"))
+    import entry
+    entry.run("docs/build", lambda: main(the_root))

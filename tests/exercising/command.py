@@ -14,15 +14,16 @@ from exercising.screen import Screen
 from exercising.trouble import Rotten, Trouble
 
 DESCRIPTION = """\
-The tests as exercises: blanks lines out in a copy of a chapter, and tells you what is right and
-what is not when you have written them again. Your copies are in exercises/, which git ignores."""
+The tests as exercises. It blanks lines out in a copy of a chapter, and tells
+you what is right and what isn't when you have written them again. Your copies
+are in exercises/, which git ignores."""
 EPILOG = """\
-N is a chapter: 3, 03 or 03_scaling; N.K is one exercise of it, as list shows them. Without it,
-the chapter or the exercise is meant that you are at. Without a command: where you are, and what
-to type next.
+N is a chapter: 3, 03 or 03_scaling. N.K is one exercise of it, as list shows
+them. If you leave it out, the command means the chapter or the exercise you are
+at. Without a command: where you are, and what to type next.
 
-The exit code is 0 when everything that is started passes, 1 when it does not, 2 when the command
-cannot be carried out, 130 after Ctrl-C.
+The exit code is 0 when everything you have started passes, 1 when it doesn't, 2
+when the command cannot be carried out, and 130 after Ctrl-C.
 
 examples:
   tests/exercise start 3     take out what chapter 3 is about
