@@ -21,7 +21,7 @@ sys.path.insert(0, str(DOCS))
 
 from building import code, diffs, formulas, graphs, headers, pages, searching, site, texts  # noqa: E402
 from building.texts import Text  # noqa: E402
-from weaving.book import Book, Mistake  # noqa: E402
+from weaving.book import Book, BookError  # noqa: E402
 from weaving.page import Page  # noqa: E402
 
 BOOK = Book(ROOT)
@@ -56,7 +56,7 @@ class Texts(unittest.TestCase):
         self.assertEqual(filtered("$$a \\cdot b$$\n"), "\\f[a \\cdot b\\f]\n")
         self.assertEqual(filtered("```math\na\nb\n```\n"), "\\f[\na\nb\n\\f]\n")
 
-    def test_a_price_and_a_variable_are_no_formulas(self):
+    def test_a_price_and_a_variable_are_not_formulas(self):
         for text in ("It costs 5$ or 6$ a piece.", "Set `$CXX` or `$HOME`.", "Between $ and $ is a blank."):
             self.assertNotIn("\\f", filtered(text))
 
@@ -163,7 +163,7 @@ class Code(unittest.TestCase):
         made = code.coloured("/* one\ntwo */ int x;")
         self.assertEqual(made.split("\n")[0], '<span class="comment">/* one</span>')
 
-    def test_what_stands_in_a_string_is_no_comment(self):
+    def test_comment_signs_inside_a_string_start_no_comment(self):
         self.assertNotIn("comment", code.coloured('say("// no");'))
 
     def test_signs_are_not_part_of_a_change(self):
@@ -178,7 +178,7 @@ class Code(unittest.TestCase):
 
     def test_both_columns_have_as_many_lines(self):
         for chapter in BOOK.chapters[1:]:
-            rows = list(code.rows_of(diffs.whole_file(BOOK, chapter, "attention.hpp")))
+            rows = list(code.rows_of(diffs.complete_file(BOOK, chapter, "attention.hpp")))
             old, new = (code.side(rows, which, "").count('class="line') for which in (0, 1))
             self.assertEqual((old, new), (len(rows), len(rows)))
 
@@ -200,7 +200,7 @@ class Changes(unittest.TestCase):
 
 
 class Pages(unittest.TestCase):
-    def test_doxygens_blank_before_html_goes_and_the_writers_stays(self):
+    def test_doxygens_blank_before_html_goes_and_the_authors_stays(self):
         page = pages.DoxygenPage("chapter_03.html", "", "<p >A (\u2060 <code>b</code>) and \u2060<code>c</code>.</p>")
         self.assertEqual(pages.refined_text(page), "<p>A (<code>b</code>) and <code>c</code>.</p>")
 
@@ -243,7 +243,7 @@ class Graphs(unittest.TestCase):
         address = graphs.listing_address(BOOK, last, "layer_norm.hpp [layer_norm_forward]")
         self.assertRegex(address, r"^chapters-07_gpt2_block-layer_norm\.hpp\.html#L\d+$")
         for place in ("norm.hpp [forward]", "layer_norm.hpp [nothing]"):
-            with self.assertRaises(graphs.Mistake):
+            with self.assertRaises(graphs.BookError):
                 graphs.listing_address(BOOK, last, place)
 
     def test_colours_are_left_to_the_page(self):
@@ -269,11 +269,11 @@ class Formulas(unittest.TestCase):
         self.assertIn("<math", shown)
 
     def test_one_that_is_wrong_is_named(self):
-        with self.assertRaisesRegex(Mistake, r"the formula \\frac\{1 cannot be set"):
+        with self.assertRaisesRegex(BookError, r"the formula \\frac\{1 cannot be set"):
             formulas.Formulas(self.cache).prepare([r"\(\frac{1\)"])
 
 
-def what_is_no_source(folder, names):
+def not_source(folder, names):
     return [name for name in names if name in (".git", "__pycache__") or (name == "build" and Path(folder) == ROOT)]
 
 
@@ -284,7 +284,7 @@ class Building(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="the book ")
         self.addCleanup(folder.cleanup)
         self.root = Path(folder.name).resolve() / "book"
-        shutil.copytree(ROOT, self.root, ignore=what_is_no_source)
+        shutil.copytree(ROOT, self.root, ignore=not_source)
 
     def spoil(self, name, old, new):
         path = self.root / name

@@ -299,7 +299,7 @@ class BlocksThatCannotBeMade(BookCase):
     def test_a_chapter_that_does_not_say_what_changes(self):
         self.replace(PAGE, "changes: a", "a")
         self.assert_reports("README.md", "<!-- chapters",
-                            f"<!-- changes: ... --> must stand in {PAGE}")
+                            f"<!-- changes: ... --> is needed in {PAGE}")
 
     def test_markers_in_another_form(self):
         self.assert_block_reports("listing: attention.hpp", "is written <!-- listing: FILE",
@@ -314,7 +314,7 @@ class BlocksThatCannotBeMade(BookCase):
         self.append(PAGE, "<!-- output: -- -->\n```odd\n<!-- end -->\n")
         self.assert_reports(PAGE, "<!-- lising", "no marker is called \"lising\"; did you mean",
                             "<!-- end -->\nA", "ends no block",
-                            "A <!-- chapters", "needs a line of its own",
+                            "A <!-- chapters", "needs a line to itself",
                             "<!-- output: -- -->", "output block has no <!-- end -->",
                             "```odd", "this fence is never closed")
 
@@ -341,7 +341,7 @@ class Prose(BookCase):
                    "4<!-- = moving.cold days -->", "is not a number",
                    "4<!-- = moving.holds -->", "is not a number",
                    "4<!-- = moving.cold days[0 -->", "is not a path",
-                   "None<!-- = moving.count -->", "no number stands before this marker")
+                   "None<!-- = moving.count -->", "expected a number before this marker")
         self.append(PAGE, "".join(f"{words}\n" for words in reports[::2]))
         self.assert_reports(PAGE, *reports)
         self.append("README.md", "One 4<!-- = moving.count -->\n")
@@ -355,20 +355,20 @@ class Prose(BookCase):
         reports = []
         for number in ("0.123", ".4011", "2,000", "−4.0000", "$x = 3{,}000$", "`7.51`"):
             self.append(PAGE, f"\nIt is {number}.\n")
-            reports += [f"It is {number}", "stands in no block of this page"]
+            reports += [f"It is {number}", "is in no block of this page"]
         self.assert_reports(PAGE, *reports)
 
     def test_a_number_in_a_caption_or_a_formula_is_prose(self):
         self.replace(PAGE, "\"Means of 4.0000", "\"Means of 4.7000")
         run_weave(self.root)
-        self.assert_reports(PAGE, "![Means of 4.7", "4.7000 stands in no block")
+        self.assert_reports(PAGE, "![Means of 4.7", "4.7000 is in no block")
         self.append(PAGE, "```math\nx = 5.25\n```\n")
-        self.assert_reports(PAGE, "x = 5.25", "5.25 stands in no block")
+        self.assert_reports(PAGE, "x = 5.25", "5.25 is in no block")
 
     def test_a_number_that_only_a_stale_block_shows(self):
         self.replace(PAGE, "coldest -0.2549\n", "coldest -0.2549\nwarmest 12.5000\n")
         self.append(PAGE, "\nThe warmest is 12.5000 today.\n")
-        self.assert_reports(PAGE, "The warmest", "12.5000 stands in no block")
+        self.assert_reports(PAGE, "The warmest", "12.5000 is in no block")
 
     def test_numbers_that_are_shown_or_none(self):
         self.append(PAGE, "\nSo 4.0000, 0.2549, -0.2549 and 7.5000; see <https://a.org/1.75>, "
@@ -579,7 +579,7 @@ class Coverage(BookCase):
 
     def test_an_unknown_id(self):
         self.append("tests/02_window.cpp", "TEST_CASE(\"more\", \"[B7]\") {}\n")
-        self.assert_reports("tests/02_window.cpp", "TEST_CASE(\"more", "[B7] is no id in")
+        self.assert_reports("tests/02_window.cpp", "TEST_CASE(\"more", "[B7] isn't an id in")
 
     def test_a_test_name_that_stands_twice(self):
         self.append("tests/02_window.cpp", "\nTEST_CASE(\"order matters now\") {}\n")

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from building import graphs, site, texts
 from weaving.blocks import BlockMaker
-from weaving.book import Book, Mistake, Place, Problem
+from weaving.book import Book, BookError, Place, Problem
 from weaving.changes import check_changes
 from weaving.citations import check_citations
 from weaving.links import ELSEWHERE, check_links, destination
@@ -25,8 +25,8 @@ def problems(book: Book, programs: Programs) -> list[Problem]:
 def problems_of(book: Book, programs: Programs, place: Place) -> Iterator[Problem]:
     try:
         page = site.readme(book, place.readme)
-    except Mistake as mistake:
-        yield Problem(book.name(place.readme), 1, str(mistake))
+    except BookError as error:
+        yield Problem(book.name(place.readme), 1, str(error))
         return
     yield from page.problems
     yield from check_links(book, page)
@@ -47,8 +47,8 @@ def stale_blocks(maker: BlockMaker, page: Page) -> Iterator[Problem]:
         try:
             if page.body_of(block) != framed(block, maker.make(page, block).body):
                 yield Problem(page.name, line, f"this {word} block is stale: docs/weave writes it anew")
-        except Mistake as mistake:
-            yield Problem(page.name, line, f"{word}: {mistake}")
+        except BookError as error:
+            yield Problem(page.name, line, f"{word}: {error}")
 
 
 def links_to_no_page(book: Book, place: Place, page: Page) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""C++ in colours, and changes of it in grounds of two colours: what is copied is the code alone."""
+"""C++ in colours, and changes of it in grounds of two colours: copying it copies the code alone."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def side_line(row: Optional[Row], which: int) -> str:
 
 
 def with_words(row: Row, which: int) -> str:
-    """The line, with a ground of their own for the words that make the difference."""
+    """The line, in which the words that make the difference have a background."""
     spans = changed_spans(row, which)
     return marked(coloured(row[which]), spans) if spans else coloured(row[which])
 

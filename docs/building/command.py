@@ -1,4 +1,4 @@
-"""The command line of docs/build, behind its bash entry: checks the texts, runs Doxygen, and has the book made."""
+"""What docs/build runs: checks the texts, runs Doxygen, and has the book made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from building import checks, diffs, headers, site, texts
 from building.making import Maker, write
-from weaving.book import Book, Mistake
+from weaving.book import Book, BookError
 from weaving.programs import Programs
 
 LIVE_BUILD = "docs/live/build"
@@ -26,7 +26,7 @@ class Stopped(Exception):
 def main(root: Path) -> int:
     try:
         build(root)
-    except (Stopped, Mistake) as reason:
+    except (Stopped, BookError) as reason:
         note(f"docs/build: {reason}")
         return 1
     except OSError as error:

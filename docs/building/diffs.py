@@ -1,4 +1,4 @@
-"""The pages that show what a chapter changed in the one before: hunks beside their explanation, then whole files.
+"""The pages that show what a chapter changed in the one before: hunks beside their explanation, then complete files.
 
 Each is written as a text of the chapter, and goes to Doxygen as the chapter's own text does.
 """
@@ -43,7 +43,7 @@ def written(book: Book, chapter: Chapter) -> str:
              f"are those of [the chapter's text]({chapter.readme.name}#the-diff)."]
     parts += [section(hunk) for hunk in hunks(book, chapter)]
     for file in files_to_compare(book, chapter):
-        parts += [f"## {file}, all of it", fenced("diff", whole_file(book, chapter, file))]
+        parts += [f"## {file}, all of it", fenced("diff", complete_file(book, chapter, file))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -71,13 +71,13 @@ def explanation_start(page: Page, block: Block) -> int:
 
 
 def files_to_compare(book: Book, chapter: Chapter) -> list[str]:
-    """The mechanism first, then the walk, then what else one of the chapters has."""
+    """The mechanism first, then the demo, then the other files that one of the chapters has."""
     folders = (book.previous(chapter).folder, chapter.folder)
     names = {path.name for folder in folders for path in folder.glob("*.[hc]pp")}
     return sorted(names, key=lambda name: (name != "attention.hpp", name != "main.cpp", name))
 
 
-def whole_file(book: Book, chapter: Chapter, name: str) -> str:
+def complete_file(book: Book, chapter: Chapter, name: str) -> str:
     """Every line of a file as a diff; a chapter that has no such file has an empty one."""
     folders = (book.previous(chapter).folder, chapter.folder)
     old, new = (regions(book, folder / name) for folder in folders)

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import Iterable
 
-from weaving.book import Mistake
+from weaving.book import BookError
 
 FOLDERS = (Path("/usr/share/javascript/katex"), Path("/usr/share/nodejs/katex/dist"))
 WRITTEN = re.compile(
@@ -28,7 +28,7 @@ process.stdout.write(JSON.stringify(made));
 SOURCE = re.compile(r"<annotation[^>]*>.*?</annotation>", re.S)  # TeX is for a copy, and would be found as text
 
 
-class Unset(Mistake):
+class Unset(BookError):
     """A formula that KaTeX cannot set."""
 
     def __init__(self, tex: str, why: str):
@@ -65,7 +65,7 @@ def formulas_in(page: str) -> list[tuple[str, bool]]:
 
 
 def formula_of(match: re.Match[str]) -> tuple[str, bool]:
-    """The TeX, and whether it stands on lines of its own."""
+    """The TeX, and whether it is displayed on its own lines."""
     displayed = match["displayed"] is not None
     return html.unescape(match["displayed" if displayed else "inline"]).strip(), displayed
 
@@ -80,7 +80,7 @@ def set_all(keys: list[str]) -> list[str]:
     program = ["node", "-e", SETTER, str(folder() / "katex.js")]
     done = subprocess.run(program, input=f"[{','.join(keys)}]", capture_output=True, text=True)
     if done.returncode:
-        raise Mistake(f"KaTeX cannot be run by node: {(done.stderr.strip().splitlines() or ['no reason given'])[-1]}")
+        raise BookError(f"KaTeX cannot be run by node: {(done.stderr.strip().splitlines() or ['no reason given'])[-1]}")
     made = json.loads(done.stdout)
     for name, formula in zip(keys, made):
         if isinstance(formula, dict):
@@ -93,7 +93,7 @@ def folder() -> Path:
     for place in FOLDERS:
         if (place / "katex.js").exists():
             return place
-    raise Mistake(f"KaTeX is in none of {', '.join(map(str, FOLDERS))}")
+    raise BookError(f"KaTeX is in none of {', '.join(map(str, FOLDERS))}")
 
 
 def style_sheet() -> str:

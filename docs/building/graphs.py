@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Callable, Iterator
 
 from building import site, texts
-from weaving.book import Book, Chapter, Mistake, Problem
+from weaving.book import Book, Chapter, BookError, Problem
 from weaving.links import slug
 from weaving.page import Page
 from weaving.regions import Regions
@@ -62,8 +62,8 @@ def problems_of(book: Book, page: Page, chapter: Chapter) -> Iterator[Problem]:
     for number, place in places_in(book, path):
         try:
             region_at(book, chapter, place)
-        except Mistake as mistake:
-            yield Problem(book.name(path), number, str(mistake))
+        except BookError as error:
+            yield Problem(book.name(path), number, str(error))
 
 
 def map_problems(book: Book) -> Iterator[Problem]:
@@ -92,11 +92,11 @@ def figure(drawn: str, caption: str) -> str:
 
 
 def region_at(book: Book, chapter: Chapter, place: str) -> tuple[Path, str, int]:
-    """A file of the chapter, a region in it, and the region's first line. Throws Mistake when there is no such one."""
+    """A file of the chapter, a region in it, and the region's first line. Throws BookError when there is no such one."""
     match = PLACE.fullmatch(place)
     path, region = (chapter.folder / match["file"], match["region"]) if match else (chapter.mechanism, place)
     if not path.is_file():
-        raise Mistake(f"there is no {book.name(path)}")
+        raise BookError(f"there is no {book.name(path)}")
     regions = Regions(book.name(path), book.read(path))
     regions.require(region)
     return path, region, regions.spans[region][0] + 2
@@ -117,12 +117,12 @@ def draw(book: Book, path: Path, address: Callable[[str], str]) -> str:
     styled = linked.replace("digraph {", f"digraph {{ {' '.join(STYLE.split())}", 1)
     done = subprocess.run(["dot", "-Tsvg"], input=styled, capture_output=True, text=True)
     if done.returncode:
-        raise Mistake(f"{book.name(path)}: {' '.join(done.stderr.split())}")
+        raise BookError(f"{book.name(path)}: {' '.join(done.stderr.split())}")
     return for_a_page(ELEMENT.search(done.stdout)[0])
 
 
 def for_a_page(svg: str) -> str:
-    """Without what only a file of its own needs; the colours are those of the page."""
+    """Without what only a separate file needs; the colours are those of the page."""
     svg = re.sub(r"<!--.*?-->\n?|<title>.*?</title>\n?", "", svg, flags=re.S).replace("xlink:href", "href")
     svg = re.sub(r' (?:xmlns|xmlns:xlink|xlink:title|id|font-family)="[^"]*"', "", svg)
     svg = re.sub(r' (?:fill|stroke)="(?!none)[^"]*"', "", svg)

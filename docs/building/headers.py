@@ -1,7 +1,7 @@
 """A header as Doxygen is to read it, line by line.
 
 All chapters define the same names, on purpose; so each chapter's header gets a namespace around it, in the
-documentation only. Lines that mark a region are no documentation, and are left out.
+documentation only. Lines that mark a region aren't documentation, and are left out.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def put_in_namespace(lines: list[str], book: Book, chapter: Chapter) -> None:
     last = max((number for number, line in enumerate(lines) if INCLUDE.match(line)), default=0)
     first = next((number for number in range(last + 1, len(lines)) if not lines[number].strip()), len(lines) - 1)
     name = site.namespace_of(chapter)
-    about = f"The code of chapter {chapter.label}. The namespace stands in this documentation only: " \
+    about = f"The code of chapter {chapter.label}. The namespace exists in this documentation only: " \
             "all chapters use the same names, and no program has two of them."
     lines[first] += f"/** {about} */ namespace {name} {{"
     lines.append("}")

@@ -10,7 +10,7 @@ from typing import Any, Iterator, Optional
 
 from building import formulas, frame, graphs, pages, searching, site, sources
 from building.pages import Compound, DoxygenPage
-from weaving.book import Book, Chapter, Mistake
+from weaving.book import Book, Chapter, BookError
 from weaving.programs import Programs
 
 THEME, LIVE_STYLE = "docs/theme", "docs/live/live.css"
@@ -53,7 +53,7 @@ class Maker:
         try:
             self._formulas.prepare(page.contents for page in found.values())
         except formulas.Unset as unset:
-            raise Mistake(f"{place_of(self._book, unset.tex)}: {unset}") from unset
+            raise BookError(f"{place_of(self._book, unset.tex)}: {unset}") from unset
         for address, chapter in texts.items():
             self._write_text(found[address], chapter)
 

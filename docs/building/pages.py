@@ -10,7 +10,7 @@ from typing import NamedTuple, Optional
 
 from building import site
 from building.texts import INLINE_MARK
-from weaving.book import Chapter, Mistake
+from weaving.book import Chapter, BookError
 
 CONTENTS = re.compile(r'<div class="contents">(.*)</div><!-- contents -->', re.S)
 TITLE = re.compile(r'<div class="title">(.*?)\s*</div>', re.S)
@@ -60,7 +60,7 @@ def folder_of(element: ElementTree.Element) -> str:
 
 
 def called(member: ElementTree.Element) -> str:
-    """How code that uses it reads: a function has a parenthesis behind its name."""
+    """How code that uses it reads: a function's name is followed by a parenthesis."""
     return member.findtext("name", "") + ("(" if member.get("kind") == "function" else "")
 
 
@@ -83,7 +83,7 @@ def read(folder: Path, address: str) -> DoxygenPage:
     text = (folder / address).read_text(encoding="utf-8")
     title, contents = TITLE.search(text), CONTENTS.search(text)
     if title is None or contents is None:
-        raise Mistake(f"Doxygen wrote {address} in a form that this book does not know")
+        raise BookError(f"Doxygen wrote {address} in a form that this book does not know")
     return DoxygenPage(address, title[1].strip(), contents[1].strip())
 
 

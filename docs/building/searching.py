@@ -1,4 +1,4 @@
-"""The words of the book by heading, as a script: a page on the disk may not read other files, but may load a script."""
+"""The words of the book by heading, as a script: a page on the disk can't load other files, but may load a script."""
 
 from __future__ import annotations
 

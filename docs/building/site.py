@@ -72,7 +72,7 @@ def address_of(book: Book, here: Path, target: str) -> str:
 
 
 def picture_name(book: Book, path: Path) -> str:
-    """A picture's name in the book, where the pictures of all chapters lie in one folder."""
+    """A picture's name in the book, where the pictures of all chapters share a folder."""
     chapter = chapter_of(book, path)
     return f"figures/{chapter.label if chapter else 'book'}-{path.name}"
 
@@ -142,6 +142,6 @@ def headers_documented(book: Book) -> Iterator[Path]:
 
 
 def link(address: str, text: str, current: Optional[str] = None) -> str:
-    """An anchor element; `current` is the page that it stands on."""
+    """An anchor element; `current` is the page that has it."""
     here = ' aria-current="page"' if address == current else ""
     return f'<a href="{html.escape(address)}"{here}>{html.escape(text)}</a>'

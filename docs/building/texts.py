@@ -15,7 +15,7 @@ from urllib.parse import quote
 from building import site
 from building.code import listing, unified
 from weaving.blocks import LISTING
-from weaving.book import Book, Mistake
+from weaving.book import Book, BookError
 from weaving.changes import DIFF_MARKER
 from weaving.citations import CITATION, citable
 from weaving.links import ELSEWHERE, HEADING, slug
@@ -109,7 +109,7 @@ class Text:
         return fence["before"] + self._html(f"\n{element}\n", block=True)
 
     def _title(self) -> str:
-        """What a listing is taken from, to stand above it."""
+        """The file that a listing is taken from, which the page shows above it."""
         if self._block is None or self._block.marker.word != "listing":
             return ""
         match = LISTING.fullmatch(self._block.marker.text)
@@ -186,7 +186,7 @@ def numbered(name: str) -> Iterator[str]:
 
 
 def anchor_of(listing_text: str) -> str:
-    """Where a listing stands on its page, by what its marker says: attention.hpp [scores]."""
+    """Where a listing is on its page, by what its marker says: attention.hpp [scores]."""
     match = LISTING.fullmatch(listing_text)
     return f"code-{slug(match['region'])}" if match else ""
 
@@ -194,5 +194,5 @@ def anchor_of(listing_text: str) -> str:
 def region_of(text: str) -> str:
     match = DIFF_MARKER.fullmatch(text)
     if match is None:
-        raise Mistake("this marker is written <!-- diff: [REGION] -->")
+        raise BookError("this marker is written <!-- diff: [REGION] -->")
     return match["region"]

@@ -72,7 +72,7 @@ function addCopyButton(listing) {
 
 for (const listing of document.querySelectorAll("pre.code")) addCopyButton(listing);
 
-// --- what is wider than its place can be moved with the arrow keys ---
+// --- what is wider than its column can be moved with the arrow keys ---
 
 const movable = document.querySelectorAll("pre.code, .wide, .formula, .memproto");
 

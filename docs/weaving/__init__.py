@@ -8,7 +8,7 @@ Read the modules in this order:
 - regions    named regions of a C++ file
 - changes    what one chapter's mechanism changes in the one before
 - programs   what the chapters' programs print
-- blocks     what stands in each generated block
+- blocks     the contents of each generated block
 - numbers    the numbers in the prose
 - citations  the tests that the prose names, and the statements that they show
 - revision   what the checks of the book's language leave out for now

@@ -1,4 +1,4 @@
-"""What stands in each generated block, by the word of its marker."""
+"""The contents of each generated block, by the word of its marker."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Optional
 
-from weaving.book import Book, Chapter, Mistake, closest
+from weaving.book import Book, Chapter, BookError, closest
 from weaving.budgets import changed_lines
 from weaving.changes import DIFF_MARKER, mechanism_changes, mechanism_regions
 from weaving.citations import definitions
@@ -84,7 +84,7 @@ class BlockMaker:
     def _command(self, page: Page, text: str) -> Product:
         words = words_of(text)
         if not words:
-            raise Mistake("this marker is written <!-- command: PROGRAM OPTIONS -->")
+            raise BookError("this marker is written <!-- command: PROGRAM OPTIONS -->")
         return Product(printed_block(self._programs.command(words)))
 
     def _diff(self, page: Page, text: str) -> Product:
@@ -92,7 +92,7 @@ class BlockMaker:
         chapter = chapter_of(self._book, page)
         hunks = mechanism_changes(self._book, chapter).of_region(region)
         if not hunks:
-            raise Mistake(self._why_no_hunks(chapter, region))
+            raise BookError(self._why_no_hunks(chapter, region))
         return Product(fenced("diff", hunks))
 
     def _why_no_hunks(self, chapter: Chapter, region: str) -> str:
@@ -114,7 +114,7 @@ class BlockMaker:
         """A picture of a run that is too long to be made again, and differs a little from machine to machine."""
         picture = chapter_of(self._book, page).folder / "figures" / file
         if not picture.exists():
-            raise Mistake(f"there is no {self._book.name(picture)}")
+            raise BookError(f"there is no {self._book.name(picture)}")
         return Product(f"![{match['caption']}](figures/{file})")
 
     def _drawn(self, page: Page, match: re.Match[str], file: str) -> Product:
@@ -135,7 +135,7 @@ class BlockMaker:
         silent = [self._book.name(chapter.readme) for chapter in self._book.chapters
                   if len(self._readme(chapter).marked("changes")) != 1]
         if silent:
-            raise Mistake(f"one <!-- changes: ... --> must stand in {', '.join(silent)}")
+            raise BookError(f"exactly one <!-- changes: ... --> is needed in {', '.join(silent)}")
         rows += [self._row(chapter) for chapter in self._book.chapters]
         return Product("\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n")
 
@@ -160,7 +160,7 @@ class BlockMaker:
 def parsed(form: re.Pattern[str], text: str, written: str) -> re.Match[str]:
     match = form.fullmatch(text)
     if match is None:
-        raise Mistake(f"this marker is written <!-- {written} -->")
+        raise BookError(f"this marker is written <!-- {written} -->")
     return match
 
 
@@ -169,7 +169,7 @@ def chapter_of(book: Book, page: Page, number: Optional[str] = None) -> Chapter:
     if number:
         return book.chapter(int(number))
     if page.chapter is None:
-        raise Mistake("this page belongs to no chapter: the marker must name one")
+        raise BookError("this page belongs to no chapter: the marker must name one")
     return page.chapter
 
 
@@ -177,7 +177,7 @@ def words_of(arguments: Optional[str]) -> list[str]:
     try:
         return shlex.split(arguments or "")
     except ValueError as error:
-        raise Mistake(f"the options cannot be taken apart: {error}") from error
+        raise BookError(f"the options cannot be taken apart: {error}") from error
 
 
 def section_of(printed: str, wanted: str) -> str:
@@ -186,9 +186,9 @@ def section_of(printed: str, wanted: str) -> str:
     whole = [title for title in sections if title.lower() == wanted.lower()]
     titles = whole or [title for title in sections if wanted.lower() in title.lower()]
     if len(titles) > 1:
-        raise Mistake(f"\"{wanted}\" is a part of {len(titles)} sections: {'; '.join(titles)}")
+        raise BookError(f"\"{wanted}\" is a part of {len(titles)} sections: {'; '.join(titles)}")
     if not titles:
-        raise Mistake(f"no section contains \"{wanted}\"{closest(wanted, sections)}")
+        raise BookError(f"no section contains \"{wanted}\"{closest(wanted, sections)}")
     return "\n".join(sections[titles[0]])
 
 
@@ -209,13 +209,13 @@ def lines_from(printed: str, words: str, count: int) -> str:
     for number, line in enumerate(lines):
         if words in line:
             return "\n".join(lines[number : number + count])
-    raise Mistake(f"no line of the output contains \"{words}\"")
+    raise BookError(f"no line of the output contains \"{words}\"")
 
 
 def printed_block(printed: str) -> str:
     without_blank_ends = re.sub(r"\A(?:[ \t]*\n)+|\s+\Z", "", printed)
     if not without_blank_ends:
-        raise Mistake("nothing is printed there")
+        raise BookError("nothing is printed there")
     return fenced("text", without_blank_ends)
 
 

@@ -26,7 +26,7 @@ class Problem(NamedTuple):
         return f"{self.path}:{self.line}: {self.sentence}"
 
 
-class Mistake(Exception):
+class BookError(Exception):
     """Something in the book is wrong; whoever catches it knows the page and the line."""
 
 
@@ -71,7 +71,7 @@ class Book:
         for chapter in self.chapters:
             if chapter.number == number:
                 return chapter
-        raise Mistake(f"there is no chapter {number}")
+        raise BookError(f"there is no chapter {number}")
 
     def previous(self, chapter: Chapter) -> Optional[Chapter]:
         """The chapter that this one is a diff of; numbers may have gaps while a book grows."""
@@ -117,10 +117,10 @@ def read_text(path: Path, name: str) -> str:
     try:
         return path.read_bytes().decode("utf-8")
     except OSError as error:
-        raise Mistake(f"{name} cannot be read: {error.strerror}") from error
+        raise BookError(f"{name} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise Mistake(f"{name} is not UTF-8: see the bytes in its line {line}") from error
+        raise BookError(f"{name} is not UTF-8: see the bytes in its line {line}") from error
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Iterator
 
-from weaving.book import Book, Chapter, Mistake, Problem
+from weaving.book import Book, Chapter, BookError, Problem
 from weaving.programs import Programs
 
 FILE = "docs/budgets.txt"
@@ -20,8 +20,8 @@ def check_budget(book: Book, programs: Programs, chapter: Chapter) -> Iterator[P
     try:
         line, most = budget_of(book, chapter)
         added, removed = changed_lines(programs, chapter)
-    except Mistake as mistake:
-        yield Problem(FILE, 1, str(mistake))
+    except BookError as error:
+        yield Problem(FILE, 1, str(error))
         return
     if added + removed > most:
         yield Problem(FILE, line, f"chapter {chapter.label} changes {added + removed} lines "
@@ -34,7 +34,7 @@ def budget_of(book: Book, chapter: Chapter) -> tuple[int, int]:
         match = LINE.fullmatch(line.split("#")[0].strip())
         if match and int(match["chapter"]) == chapter.number:
             return number, int(match["most"])
-    raise Mistake(f"chapter {chapter.label} has no budget: a line such as \"{chapter.label} 40\"")
+    raise BookError(f"chapter {chapter.label} has no budget: a line such as \"{chapter.label} 40\"")
 
 
 def changed_lines(programs: Programs, chapter: Chapter) -> tuple[int, int]:
@@ -43,5 +43,5 @@ def changed_lines(programs: Programs, chapter: Chapter) -> tuple[int, int]:
     printed = programs.command(words)
     numbers = printed.split()
     if len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
-        raise Mistake(f"{' '.join(words)} printed no two numbers: \"{printed.strip()}\"")
+        raise BookError(f"{' '.join(words)} printed no two numbers: \"{printed.strip()}\"")
     return int(numbers[0]), int(numbers[1])

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Iterable, Iterator, NamedTuple
 
-from weaving.book import Book, Chapter, Mistake, Problem
+from weaving.book import Book, Chapter, BookError, Problem
 from weaving.page import Page
 from weaving.regions import Regions
 
@@ -146,9 +146,9 @@ def difference(old: list[str], new: list[str]) -> bytes:
         try:
             compared = subprocess.run(COMPARE, cwd=folder, env=environment, capture_output=True)
         except OSError as error:
-            raise Mistake(f"git cannot be run: {error.strerror}") from error
+            raise BookError(f"git cannot be run: {error.strerror}") from error
     if compared.returncode not in (0, 1):
-        raise Mistake(f"git diff failed: {' '.join(compared.stderr.decode().split())}")
+        raise BookError(f"git diff failed: {' '.join(compared.stderr.decode().split())}")
     return compared.stdout
 
 
@@ -156,7 +156,7 @@ def difference(old: list[str], new: list[str]) -> bytes:
 def mechanism_changes(book: Book, chapter: Chapter) -> Changes:
     previous = book.previous(chapter)
     if previous is None:
-        raise Mistake(f"chapter {chapter.label} has no chapter before it to differ from")
+        raise BookError(f"chapter {chapter.label} has no chapter before it to differ from")
     return Changes(mechanism_regions(book, previous), mechanism_regions(book, chapter))
 
 
@@ -165,14 +165,14 @@ def mechanism_regions(book: Book, chapter: Chapter) -> Regions:
 
 
 def check_changes(book: Book, page: Page, chapter: Chapter) -> Iterator[Problem]:
-    """Every change of the mechanism stands in a region that the page shows as a diff."""
+    """Every change of the mechanism is in a region that the page shows as a diff."""
     if book.previous(chapter) is None:
         return
     name = book.name(chapter.mechanism)
     try:
         changes = mechanism_changes(book, chapter)
-    except Mistake as mistake:
-        yield Problem(name, 1, str(mistake))
+    except BookError as error:
+        yield Problem(name, 1, str(error))
         return
     for place, sentence in mechanism_regions(book, chapter).broken.values():
         yield Problem(name, place + 1, sentence)

@@ -14,7 +14,7 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import Iterator, NamedTuple
 
-from weaving.book import Book, Chapter, Mistake, Problem, closest
+from weaving.book import Book, Chapter, BookError, Problem, closest
 from weaving.page import Page
 
 COVERAGE = "tests/coverage.txt"
@@ -106,8 +106,8 @@ def check_coverage(book: Book, page: Page, chapter: Chapter) -> Iterator[Problem
     yield from doubled_names(tests)
     try:
         statements, unread = read_statements(book.read(book.root / COVERAGE))
-    except Mistake as mistake:
-        yield Problem(COVERAGE, 1, str(mistake))
+    except BookError as error:
+        yield Problem(COVERAGE, 1, str(error))
         return
     yield from unread
     yield from unknown_tags(tests, {statement.id for statement in statements})
@@ -146,7 +146,7 @@ def check_statement(statement: Statement, tests: list[Test], names: set[str], pa
 def unknown_tags(tests: list[Test], known: set[str]) -> Iterator[Problem]:
     for test in tests:
         for tag in sorted(test.tags - known):
-            yield Problem(test.path, test.line, f"[{tag}] is no id in {COVERAGE}")
+            yield Problem(test.path, test.line, f"[{tag}] isn't an id in {COVERAGE}")
 
 
 def doubled_names(tests: list[Test]) -> Iterator[Problem]:

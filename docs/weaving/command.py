@@ -15,7 +15,7 @@ from weaving.weaver import Weaver
 DEFAULT_BUILD = "build/release"
 DESCRIPTION = """\
 Writes the listings, outputs, diffs, figures and tables of the READMEs anew, from the code and
-from what the chapters' programs print, and checks what stands around them: numbers, names of
+from what the chapters' programs print, and checks the rest: numbers, names of
 tests, links, and that every change is explained. Prints what does not agree, as path:line:
 sentence; then the exit code is 1."""
 MARKERS = """\

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Iterator, NamedTuple, Optional
 from urllib.parse import unquote
 
-from weaving.book import Book, Mistake, Problem, closest
+from weaving.book import Book, BookError, Problem, closest
 from weaving.page import Page
 
 TARGET = re.compile(
@@ -56,7 +56,7 @@ def destination(book: Book, here: Path, address: str) -> Path:
 def other_page(book: Book, path: Path) -> Page:
     try:
         return Page(book.name(path), book.read(path))
-    except Mistake:
+    except BookError:
         return Page(book.name(path), "")
 
 

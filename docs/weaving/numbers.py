@@ -2,7 +2,7 @@
 
 `89.6 %<!-- = running.weights[2][2] -->` names one; it is reported, not rewritten, when the
 program says something else, because the sentence around it may have to change with it. Every
-other number with decimals or thousands commas must stand in a fence of its page, or be one of
+other number with decimals or thousands commas must occur in a fence of its page, or be one of
 its `<!-- constants: 0.5 2.71828 -->`.
 """
 
@@ -13,7 +13,7 @@ from decimal import ROUND_HALF_DOWN, ROUND_HALF_UP, Decimal
 from typing import Any, Iterator, NamedTuple, Optional
 
 from weaving.blocks import ARGUMENTS, CHAPTER, chapter_of, parsed, words_of
-from weaving.book import Book, Mistake, Problem, closest
+from weaving.book import Book, BookError, Problem, closest
 from weaving.page import Marker, Page, Span
 from weaving.programs import Programs
 
@@ -74,25 +74,25 @@ def check_values(book: Book, programs: Programs, page: Page) -> Iterator[Problem
         value = written_value(page, marker)
         try:
             if value is None:
-                raise Mistake("no number stands before this marker")
+                raise BookError("expected a number before this marker")
             compare(book, programs, page, value)
-        except Mistake as mistake:
-            yield Problem(page.name, marker.line, str(mistake))
+        except BookError as error:
+            yield Problem(page.name, marker.line, str(error))
 
 
 def compare(book: Book, programs: Programs, page: Page, value: Value) -> None:
-    """@raises Mistake when the program says something else, or nothing."""
+    """@raises BookError when the program says something else, or nothing."""
     form = VALUE_IN_CHAPTER if page.chapter else VALUE_ANYWHERE
     match = parsed(form, value.marker.text, "= name.name[1][2] -- OPTIONS")
     chapter = chapter_of(book, page, match.groupdict().get("chapter"))
     said = number_at(programs.tensors(chapter, words_of(match["arguments"])), match["path"])
     shown, unit = (said * 100, " %") if value.percent else (said, "")
     if not rounds_to(shown, plain(value.written)):
-        raise Mistake(f"{value.written}{unit} is written, and {match['path']} is {shown}{unit}")
+        raise BookError(f"{value.written}{unit} is written, and {match['path']} is {shown}{unit}")
 
 
 def number_at(value: Any, path: str) -> Decimal:
-    """Walks names and indices; a tensor is an object that keeps its numbers in "values"."""
+    """Follows names and indices; a tensor is an object that keeps its numbers in "values"."""
     done = 0
     for step in STEP.finditer(path):
         if step.start() != done:
@@ -100,16 +100,16 @@ def number_at(value: Any, path: str) -> Decimal:
         done = step.end()
         value = element(value, int(step[1]), path) if step[1] else member(value, step[2], path)
     if done != len(path):
-        raise Mistake(f"{path} is not a path such as name.name[1][2]")
+        raise BookError(f"{path} is not a path such as name.name[1][2]")
     if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
-        raise Mistake(f"{path} is not a number")
+        raise BookError(f"{path} is not a number")
     return Decimal(value)
 
 
 def member(value: Any, name: str, path: str) -> Any:
     if not isinstance(value, dict) or name not in value:
         known = value if isinstance(value, dict) else ()
-        raise Mistake(f"{path}: the program names no \"{name}\"{closest(name, known)}")
+        raise BookError(f"{path}: the program names no \"{name}\"{closest(name, known)}")
     return value[name]
 
 
@@ -118,7 +118,7 @@ def element(value: Any, index: int, path: str) -> Any:
         value = value["values"]
     if not isinstance(value, list) or index >= len(value):
         length = f"{len(value)} entries" if isinstance(value, list) else "no entries"
-        raise Mistake(f"{path}: there are {length} where [{index}] is asked for")
+        raise BookError(f"{path}: there are {length} where [{index}] is asked for")
     return value[index]
 
 
@@ -138,7 +138,7 @@ def check_numbers(page: Page, woven: Page) -> Iterator[Problem]:
     for match in NUMBER.finditer(prose):
         is_claim = "." in match[0] or "," in match[0]
         if is_claim and plain(match[0]) not in known:
-            sentence = f"{match[0]} stands in no block of this page, and is not marked"
+            sentence = f"{match[0]} is in no block of this page, and isn't marked"
             yield Problem(page.name, page.line_of(match.start()), sentence)
 
 

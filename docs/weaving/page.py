@@ -45,7 +45,7 @@ class Marker:
 
 @dataclass(frozen=True)
 class Block:
-    """A marker and what stands between it and its `<!-- end -->`."""
+    """A marker and the text between it and its `<!-- end -->`."""
 
     marker: Marker
     body: Span
@@ -119,7 +119,7 @@ class Page:
         after = self.text[marker.span.end :].split("\n", 1)[0]
         if not (before + after).strip():
             return marker
-        self._report(marker.line, f"the marker \"{marker.word}\" needs a line of its own")
+        self._report(marker.line, f"the marker \"{marker.word}\" needs a line to itself")
         return None
 
     def _block(self, opened: Marker, end: Marker) -> Block:
@@ -157,7 +157,7 @@ class Page:
         return self.prose(without=[block.body for block in self.blocks], code=False)
 
     def shown(self) -> str:
-        """What stands in fences: what programs print and what the code says."""
+        """The contents of fences: what programs print and what the code says."""
         return "\n".join(self.text[span.start : span.end] for span in self._fences)
 
 

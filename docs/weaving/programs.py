@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Optional, Sequence
 
-from weaving.book import Chapter, Mistake
+from weaving.book import Chapter, BookError
 
 SECONDS = 60
 PICTURE = "figure.svg"
@@ -20,7 +20,7 @@ PICTURE = "figure.svg"
 
 @dataclass(frozen=True)
 class Result:
-    """How a program ended. `failure` says why it did not end by itself; then there is no code."""
+    """How a program ended. `failure` says why it had to be ended; then there is no code."""
 
     code: int = 0
     stdout: bytes = b""
@@ -50,7 +50,7 @@ class Programs:
         result = self._chapter(chapter, arguments)
         text_of(spoken(chapter, arguments), result, (0,))
         if result.picture is None:
-            raise Mistake(f"{spoken(chapter, arguments)} wrote no file")
+            raise BookError(f"{spoken(chapter, arguments)} wrote no file")
         return result.picture
 
     def tensors(self, chapter: Chapter, arguments: Sequence[str]) -> Any:
@@ -60,7 +60,7 @@ class Programs:
             return json.loads(self.output(chapter, arguments), parse_float=Decimal)
         except ValueError as error:
             sentence = f"{spoken(chapter, arguments)} prints no JSON: {error}"
-            raise Mistake(sentence) from error
+            raise BookError(sentence) from error
 
     def command(self, words: Sequence[str]) -> str:
         """What a command prints when it is run from the repository's root."""
@@ -99,10 +99,10 @@ def run(words: Sequence[str], program: str, folder: Path) -> Result:
 
 def text_of(name: str, result: Result, accepted_codes: Sequence[int]) -> str:
     if result.failure:
-        raise Mistake(f"{name} {result.failure}")
+        raise BookError(f"{name} {result.failure}")
     if result.code not in accepted_codes:
         said = " ".join(result.stderr.decode("utf-8", "replace").split()) or "nothing"
-        raise Mistake(f"{name} ended with {result.code}, and said on standard error: {said}")
+        raise BookError(f"{name} ended with {result.code}, and said on standard error: {said}")
     return decoded(name, result.stdout)
 
 
@@ -110,4 +110,4 @@ def decoded(name: str, printed: bytes) -> str:
     try:
         return printed.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Mistake(f"{name} prints text that is not UTF-8") from error
+        raise BookError(f"{name} prints text that is not UTF-8") from error

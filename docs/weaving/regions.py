@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 
-from weaving.book import Mistake, closest
+from weaving.book import BookError, closest
 
 MARKER = re.compile(r"\s*//!\s*\[([^\]]+)\]\s*")
 COMMENT = re.compile(r"\s*//")
@@ -69,6 +69,6 @@ class Regions:
 
     def require(self, name: str) -> None:
         if name in self.broken:
-            raise Mistake(self.broken[name][1])
+            raise BookError(self.broken[name][1])
         if name not in self.spans:
-            raise Mistake(f"{self.file_name} has no region [{name}]{closest(name, self.spans)}")
+            raise BookError(f"{self.file_name} has no region [{name}]{closest(name, self.spans)}")

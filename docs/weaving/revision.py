@@ -9,7 +9,7 @@ from __future__ import annotations
 from fnmatch import fnmatch
 from pathlib import Path
 
-from weaving.book import Book, Mistake
+from weaving.book import Book, BookError
 
 FILE = "docs/unrevised.txt"
 
@@ -18,7 +18,7 @@ def unrevised(book: Book) -> list[str]:
     """The patterns of the list; without the list everything is checked."""
     try:
         lines = book.read(book.root / FILE).splitlines()
-    except Mistake:
+    except BookError:
         return []
     return [line.split("#")[0].strip() for line in lines if line.split("#")[0].strip()]
 

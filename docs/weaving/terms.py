@@ -3,7 +3,7 @@
 An entry of docs/glossary.md is a heading, a sentence, and a block that says where the term is defined:
 `<!-- defined: 03 also scaled score, unscaled scores -->`. The chapter shows the term in bold at its
 first use, alone in its stars; docs/weave finds the place and writes the link. Earlier the term may only
-stand in a heading, or in a link. `everyday` marks a word that has a plain sense as well, so that only
+occur in a heading, or in a link. `everyday` marks a word that has a plain sense as well, so that only
 its definition is looked for.
 """
 
@@ -14,7 +14,7 @@ import re
 from pathlib import Path
 from typing import Iterable, Iterator, NamedTuple, Optional
 
-from weaving.book import Book, Chapter, Mistake, Problem
+from weaving.book import Book, Chapter, BookError, Problem
 from weaving.links import HEADING, heading_before
 from weaving.page import Block, Page, blanked, Span
 from weaving.revision import is_revised
@@ -37,7 +37,7 @@ class Term(NamedTuple):
 class Use(NamedTuple):
     term: Term
     position: int
-    bold: bool  # in stars of its own
+    bold: bool  # alone in its stars
 
 
 @functools.lru_cache(maxsize=None)
@@ -48,11 +48,11 @@ def glossary(book: Book) -> tuple[Term, ...]:
 
 
 def term_of(page: Page, block: Block) -> Term:
-    """@raises Mistake when the marker is written in another way"""
+    """@raises BookError when the marker is written in another way"""
     match = DEFINED.fullmatch(block.marker.text)
     headings = [heading[1] for heading in HEADING.finditer(page.text, 0, block.marker.span.start)]
     if match is None or not headings:
-        raise Mistake(f"this marker is written <!-- {WRITTEN} -->, under the term as a heading")
+        raise BookError(f"this marker is written <!-- {WRITTEN} -->, under the term as a heading")
     name = headings[-1].strip("`")
     others = (form.strip() for form in (match["forms"] or "").split(","))
     forms = tuple(dict.fromkeys(form.lower() for form in (name, *others) if form))
@@ -61,7 +61,7 @@ def term_of(page: Page, block: Block) -> Term:
 
 
 def defined_at(book: Book, page: Page, block: Block) -> str:
-    """The line of an entry that leads to the term's definition, or to the page that is to have it."""
+    """The line of an entry that leads to the term's definition, or to the page that should define it."""
     term = term_of(page, block)
     path = book.root / "README.md"
     if term.chapter is not None:
@@ -110,7 +110,7 @@ def check_terms(book: Book, page: Page, chapter: Chapter) -> Iterator[Problem]:
     """Each term of the chapter is defined in bold, and no term is used before its definition."""
     try:
         terms = glossary(book)
-    except Mistake:
+    except BookError:
         return  # the glossary's own page says so
     if not is_revised(book, chapter.readme):
         return

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Iterator, Union
 
 from weaving.blocks import BlockMaker, Product
-from weaving.book import Book, Mistake, Place, Problem, write_whole
+from weaving.book import Book, BookError, Place, Problem, write_whole
 from weaving.budgets import check_budget
 from weaving.changes import check_changes
 from weaving.citations import check_citations, check_coverage
@@ -31,8 +31,8 @@ class Weaver:
         path, name = place.readme, self._book.name(place.readme)
         try:
             found = Page(name, self._book.read(path), place.chapter)
-        except Mistake as mistake:
-            self.problems.append(Problem(name, 1, str(mistake)))
+        except BookError as error:
+            self.problems.append(Problem(name, 1, str(error)))
             return
         made = [self._product(found, block) for block in found.blocks]
         woven = found.with_bodies(item.body if isinstance(item, Product) else None for item in made)
@@ -43,11 +43,11 @@ class Weaver:
             self.problems += self._block_problems(page, block, item)
         self.problems += self._checks(page, woven)
 
-    def _product(self, page: Page, block: Block) -> Union[Product, Mistake]:
+    def _product(self, page: Page, block: Block) -> Union[Product, BookError]:
         try:
             return self._maker.make(page, block)
-        except Mistake as mistake:
-            return mistake
+        except BookError as error:
+            return error
 
     def _write(self, path: Path, content: bytes) -> None:
         if not path.exists() or path.read_bytes() != content:
@@ -55,9 +55,9 @@ class Weaver:
             self.written.append(path)
 
     def _block_problems(self, page: Page, block: Block,
-                        item: Union[Product, Mistake]) -> Iterator[Problem]:
+                        item: Union[Product, BookError]) -> Iterator[Problem]:
         line, word = block.marker.line, block.marker.word
-        if isinstance(item, Mistake):
+        if isinstance(item, BookError):
             yield Problem(page.name, line, f"{word}: {item}")
             return
         stands, wanted = page.body_of(block), framed(block, item.body)

@@ -13,7 +13,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Iterable, Iterator, NamedTuple
 
-from weaving.book import Book, Mistake, Place, Problem
+from weaving.book import Book, BookError, Place, Problem
 from weaving.citations import CITATION
 from weaving.page import Page, Span, blanked
 from weaving.revision import is_revised
@@ -50,7 +50,7 @@ class Rules(NamedTuple):
 
 @functools.lru_cache(maxsize=None)
 def rules(book: Book) -> Rules:
-    """@raises Mistake when a line of the list cannot be read"""
+    """@raises BookError when a line of the list cannot be read"""
     path, words, exceptions = book.root / FILE, [], []
     for number, line in enumerate(book.read(path).splitlines() if path.exists() else (), 1):
         if not line.strip() or line.startswith("#"):
@@ -61,7 +61,7 @@ def rules(book: Book) -> Rules:
         elif exception:
             exceptions.append(Exemption(exception["files"], spaced(re.escape(spoken(exception["words"]))), number))
         else:
-            raise Mistake(f"line {number} is not \"word PATTERN -> BETTER\", \"name PATTERN -> BETTER\" "
+            raise BookError(f"line {number} is not \"word PATTERN -> BETTER\", \"name PATTERN -> BETTER\" "
                           "or \"except FILES | WORDS | REASON\"")
     return Rules(words, exceptions)
 
@@ -74,7 +74,7 @@ def compiled(entry: re.Match[str], number: int) -> re.Pattern[str]:
             return re.compile(rf"\b(?:{pattern})\b")
         return spaced(rf"{before}(?:{pattern})(?!\w)")
     except re.error as error:
-        raise Mistake(f"line {number} has a pattern that cannot be read: {error}") from error
+        raise BookError(f"line {number} has a pattern that cannot be read: {error}") from error
 
 
 def spaced(pattern: str) -> re.Pattern[str]:
@@ -83,7 +83,7 @@ def spaced(pattern: str) -> re.Pattern[str]:
 
 
 def spoken(text: str) -> str:
-    """In small letters, with a blank for each end of a line and each underscore: every character keeps its place."""
+    """In small letters, with a blank for each end of a line and each underscore: every character stays where it is."""
     return re.sub(r"[\s_]", " ", text).translate(SMALL)
 
 
@@ -108,8 +108,8 @@ def check_words(book: Book, paths: Iterable[Path], everywhere: bool = False) -> 
     """@param everywhere also in what is not revised yet"""
     try:
         known = rules(book)
-    except Mistake as mistake:
-        yield Problem(FILE, 1, str(mistake))
+    except BookError as error:
+        yield Problem(FILE, 1, str(error))
         return
     for path in paths:
         if book.name(path) not in LEFT_OUT and (everywhere or is_revised(book, path)):
@@ -120,7 +120,7 @@ def check_exceptions(book: Book) -> Iterator[Problem]:
     """An exception that nothing needs any more goes."""
     try:
         exceptions = rules(book).exceptions
-    except Mistake:
+    except BookError:
         return  # reported with the words
     for exception in exceptions:
         texts = (plain(book, path) for path in files(book)
@@ -132,8 +132,8 @@ def check_exceptions(book: Book) -> Iterator[Problem]:
 def words_in(book: Book, path: Path, known: Rules) -> Iterator[Problem]:
     try:
         text = plain(book, path)
-    except Mistake as mistake:
-        yield Problem(book.name(path), 1, str(mistake))
+    except BookError as error:
+        yield Problem(book.name(path), 1, str(error))
         return
     name = book.name(path)
     exempt = [match.span() for exception in known.exceptions if fnmatch(name, exception.files)
@@ -163,7 +163,7 @@ def names_in(code: str) -> str:
 
 @functools.lru_cache(maxsize=None)
 def plain(book: Book, path: Path) -> str:
-    """The words of a file at their places: no signs of comments at the beginnings of lines, and no code in a text."""
+    """The words of a file where they are: no signs of comments at the beginnings of lines, and no code in a text."""
     text = book.read(path)
     if path.suffix == ".md":
         page = Page(book.name(path), text)
