@@ -374,7 +374,7 @@ class Prose(BookCase):
         self.append(PAGE, "\nSo 4.0000, 0.2549, -0.2549 and 7.5000; see <https://a.org/1.75>, "
                           "<img width=\"1.75\" src=\"main.cpp\">, [here](https://b.org/2.75(x)), "
                           "version 1.2.3, `W1.25`, $\\sqrt{2}$ and 3 days [✓][half is 0.75] "
-                          "<!-- but 9.75 -->, not `[✓][none]`, nor −0.5 or +.5. [✓][a "
+                          "<!-- but 9.75 -->, not `[✓][none]`, nor −0.5 or +.5, section\n3.1. [✓][a "
                           "window of all days is the mean]\n"
                           "```text\n8.25 and 1769472\n```\nThis is 8.25 of 1,769,472.\n")
         run_weave(self.root, "2")
@@ -421,6 +421,14 @@ class Prose(BookCase):
                    "[far]: gone.md", "the link to gone.md leads nowhere")
         self.append(PAGE, "".join(f"\n{words}\n" for words in reports[::2]))
         self.assert_reports(PAGE, *reports)
+
+    def test_a_paper_is_named_in_a_link_to_its_entry(self):
+        (self.root / "docs/bibliography.md").write_text("# Papers\n\n### Gauss et al., 1809\n\nBy Gauss et al.\n")
+        self.append(PAGE, "\nAs [Gauss et\nal., 1809](../../docs/bibliography.md#gauss-et-al-1809) say.\n")
+        self.assert_agrees()
+        self.append(PAGE, "\nSee [Euler et al.](../../docs/bibliography.md#euler-et-al-1730).\n\nSo say Gauss\net al.\n")
+        self.assert_reports(PAGE, "See [Euler", "to no heading; did you mean \"gauss-et-al-1809\"?",
+                            "Gauss\net al.\n", "Gauss et al. is named without a link to an entry of docs/biblio")
 
     def test_links_that_lead_somewhere(self):
         self.append(PAGE, "\n![a](figures/means.svg) [b](/docs/budgets.txt) [c](../../README.md) "

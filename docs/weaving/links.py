@@ -9,7 +9,7 @@ from typing import Iterator, NamedTuple, Optional
 from urllib.parse import unquote
 
 from weaving.book import Book, BookError, Problem, closest
-from weaving.page import Page
+from weaving.page import Page, Span, blanked
 
 TARGET = re.compile(
     r"""
@@ -19,6 +19,8 @@ TARGET = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
+NAMED_PAPER = re.compile(r"\b[A-Z][\w-]+\s+et\s+al\b\.?")
+BIBLIOGRAPHY = "docs/bibliography.md"
 ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$", re.M)
 NAMED = re.compile(r"\b(?:id|name)\s*=\s*[\"']([^\"']+)[\"']")
@@ -58,6 +60,16 @@ def other_page(book: Book, path: Path) -> Page:
         return Page(book.name(path), book.read(path))
     except BookError:
         return Page(book.name(path), "")
+
+
+def check_papers(page: Page) -> Iterator[Problem]:
+    """A paper that a text names is a link to its entry; whether there is one the check of links says."""
+    if page.name == BIBLIOGRAPHY:
+        return
+    prose = page.prose_outside_blocks()
+    for match in NAMED_PAPER.finditer(blanked(prose, [Span(*link.span()) for link in LINK_TEXT.finditer(prose)])):
+        sentence = f"{' '.join(match[0].split())} is named without a link to an entry of {BIBLIOGRAPHY}"
+        yield Problem(page.name, page.line_of(match.start()), sentence)
 
 
 class Heading(NamedTuple):

@@ -29,11 +29,11 @@ STEP = re.compile(r"\[(\d+)\]|\.?([^.\[\]]+)")
 LONGEST_VALUE = 60  # a written number and its decorations are shorter
 
 # What looks like a number and is none: targets of links and their definitions, addresses,
-# attributes of HTML, and the names of tests, which are checked as names.
+# attributes of HTML, the names of tests, which are checked as names, and the sections of papers.
 NOT_SAID = re.compile(
     r"""
       (?<=\])\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)? | ^[ ]*\[[^\]]+\]:[^\n]*
-    | \[✓\]\[[^\[\]]+\] | https?://[^\s)>]+
+    | \[✓\]\[[^\[\]]+\] | [Ss]ection\s+\d+\.\d+ | https?://[^\s)>]+
     | </?[A-Za-z][\w-]*(?:\s+[\w-]+(?:=(?:"[^"]*"|'[^']*'))?)*\s*/?>
     """,
     re.VERBOSE | re.MULTILINE,

@@ -16,7 +16,7 @@ from typing import Iterable, Iterator, NamedTuple, Optional
 
 from weaving.book import Book, Chapter, BookError, Problem
 from weaving.links import HEADING, heading_before
-from weaving.page import Block, Page, blanked, Span
+from weaving.page import Block, Page, Span, blanked
 from weaving.revision import is_revised
 
 GLOSSARY = "docs/glossary.md"

@@ -10,7 +10,7 @@ from weaving.book import Book, BookError, Place, Problem, write_whole
 from weaving.budgets import check_budget
 from weaving.changes import check_changes
 from weaving.citations import check_citations, check_coverage
-from weaving.links import check_links
+from weaving.links import check_links, check_papers
 from weaving.numbers import check_numbers, check_values
 from weaving.page import Block, Page, framed
 from weaving.programs import Programs
@@ -83,6 +83,7 @@ class Weaver:
         yield from check_numbers(page, woven)
         yield from check_citations(book, page)
         yield from check_links(book, page)
+        yield from check_papers(page)
         if page.chapter:
             yield from check_coverage(book, page, page.chapter)
             yield from check_budget(book, programs, page.chapter)
