@@ -104,7 +104,7 @@ class BookCase(unittest.TestCase):
 class Weaving(BookCase):
     def test_a_woven_book_agrees(self):
         code, printed, _ = run_weave(self.root, "--check")
-        self.assertEqual((code, printed), (0, "4 pages agree with the code\n"))
+        self.assertEqual((code, printed), (0, "5 pages agree with the code\n"))
 
     def test_weaving_again_writes_nothing(self):
         before = self.snapshot()
@@ -125,7 +125,7 @@ class Weaving(BookCase):
 
     def test_blocks_say_what_the_code_says(self):
         text = self.text()
-        self.assertIn("```cpp\ndouble sum = 0.0;  // of the degrees\n"
+        self.assertIn("```cpp\n"
                       "for (double day : days) sum += day;\n```\n", text)
         self.assertIn("   ```text\n   means   4.0000   7.5000\n   total   11.5000\n   ```\n", text)
         self.assertIn("````text\n`1` ```2```\n````\n", text)
@@ -249,8 +249,8 @@ class BlocksThatCannotBeMade(BookCase):
         self.assert_reports(MECHANISM, "//! [open]", "[open] is opened and not closed")
 
     def test_a_region_that_is_opened_again(self):
-        self.append(MECHANISM, "//! [sum]\n")
-        self.assert_reports(PAGE, "<!-- listing", "[sum] has 3 marker lines, not two")
+        self.append(MECHANISM, "//! [loop]\n")
+        self.assert_reports(PAGE, "<!-- listing", "[loop] has 3 marker lines, not two")
 
     def test_regions_that_cross(self):
         self.append(MECHANISM, "//! [a]\n//! [b]\n//! [a]\n//! [b]\n")
@@ -566,6 +566,68 @@ class Words(BookCase):
                                ("except * | words", "line 5 is not")):
             (self.root / self.LIST).write_text(f"{self.RULES}{line}\n", encoding="utf-8")
             self.assertIn(f"{self.LIST}:1: {sentence}", run_weave(self.root, "--check", "1")[1])
+
+
+class Answers(BookCase):
+    ANSWERS = "docs/answers.md"
+
+    def test_an_exercise_without_answer_or_without_a_link_to_it(self):
+        self.replace(PAGE, "three days? [Answer](../../docs/answers.md#02-exercise-2)", "three days?\n3. And four?")
+        self.assert_reports(PAGE, "2. How many", "exercise 2 does not end with a link to its answer: [Answer](../../docs/"
+                            "answers.md#02-exercise-2)", "3. And four", "exercise 3 has no answer: an entry \"### 02, exercise 3\"")
+        (self.root / self.ANSWERS).unlink()
+        self.assert_reports(PAGE, "1. Add", "exercise 1 has no answer")
+
+    def test_an_answer_without_exercise(self):
+        self.append(self.ANSWERS, "\n### 02, exercise 3\n\n<details>\n<summary>A</summary>\n\nB\n\n</details>\n")
+        self.assertIn(f"{self.ANSWERS}:21: chapter 02 has no exercise 3", run_weave(self.root, "--check", "2")[1])
+
+    def test_an_answer_that_is_open_or_empty(self):
+        for old, new in (("<details>", ""), ("Two.\n\n", ""), ("</summary>\n\nTwo", "</summary>\nTwo")):
+            text = self.text(self.ANSWERS)
+            (self.root / self.ANSWERS).write_text(new.join(text.rsplit(old, 1)))
+            self.assertIn(f"{self.ANSWERS}:12: an answer is folded", run_weave(self.root, "--check", "2")[1], old)
+            (self.root / self.ANSWERS).write_text(text)
+
+    def test_exercises_of_an_unrevised_chapter_need_no_answers(self):
+        (self.root / "docs/unrevised.txt").write_text("chapters/02_window\n")
+        (self.root / self.ANSWERS).write_text("# Answers\n")
+        self.replace(PAGE, "[Answer](../../docs/answers.md#02-exercise-1)", "")
+        self.replace(PAGE, "[Answer](../../docs/answers.md#02-exercise-2)", "")
+        self.assert_agrees()
+
+
+class Repetition(BookCase):
+    def assert_repeats(self, marker, sentence):
+        self.append(PAGE, f"\n<!-- {marker} -->\n<!-- end -->\n")
+        run_weave(self.root, "2")
+        self.assert_reports(PAGE, f"<!-- {marker} -->\n", sentence)
+
+    def test_a_listing_of_what_a_diff_shows(self):
+        line = self.line_of(PAGE, "<!-- diff: [window]")
+        self.assert_repeats("listing: attention.hpp [window]", f"this listing shows 4 lines that the diff in line {line} has shown")
+
+    def test_a_listing_inside_another(self):
+        line = self.line_of(PAGE, "<!-- listing: attention.hpp [loop]")
+        self.assert_repeats("listing: attention.hpp [mean]", f"this listing shows 1 line that the listing in line {line}")
+
+    def test_context_comments_and_brackets_may_be_shown_again(self):
+        self.replace(MECHANISM, "means;\n}\n//! [window]", "means;\n//! [end]\n// That was it.\n}\n//! [end]\n//! [window]")
+        self.append(PAGE, "\n<!-- listing: attention.hpp [end] -->\n<!-- end -->\n")
+        run_weave(self.root, "2")
+        self.assert_agrees("2")
+
+    def test_a_diff_of_what_a_listing_shows(self):
+        line = self.line_of(PAGE, "<!-- listing: attention.hpp [loop]")
+        self.replace(MECHANISM, "sum += day;", "sum -= day;")
+        run_weave(self.root, "2")
+        self.assert_reports(PAGE, "<!-- diff: [sum]", f"this diff shows 1 line that the listing in line {line} has shown")
+
+    def test_an_unrevised_page_may_repeat(self):
+        (self.root / "docs/unrevised.txt").write_text("chapters/02_window/*.md\n")
+        self.append(PAGE, "\n<!-- listing: attention.hpp [window] -->\n<!-- end -->\n")
+        run_weave(self.root, "2")
+        self.assert_agrees("2")
 
 
 class Coverage(BookCase):

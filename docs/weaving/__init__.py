@@ -11,6 +11,8 @@ Read the modules in this order:
 - blocks     the contents of each generated block
 - numbers    the numbers in the prose
 - citations  the tests that the prose names, and the statements that they show
+- answers    the answers to the exercises
+- repetition code that a page shows twice
 - revision   what the checks of the book's language leave out for now
 - terms      the glossary, and where each term is defined
 - words      the words that the book no longer says

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Iterable, NamedTuple, Optional
 
-BACK_MATTER = ("glossary.md", "bibliography.md")
+BACK_MATTER = ("answers.md", "glossary.md", "bibliography.md")
 SHARED_TESTS = re.compile(r'^#include "(shared/\w+\.hpp)"', re.MULTILINE)
 CHAPTER_FOLDER = re.compile(r"(\d\d)_\w+")
 

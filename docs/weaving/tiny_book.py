@@ -8,8 +8,10 @@ FIRST_MECHANISM = """\
 inline double mean(const Days& days) {
   //! [sum]
   double sum = 0;  // of the degrees
+  //! [loop]
   // Plain addition: the days are few.
   for (double day : days) sum += day;
+  //! [loop]
   //! [sum]
   return sum / days.size();
 }
@@ -84,7 +86,7 @@ A **moving mean** has a **window**. Day two gives 89.6 %<!-- = moving.share --> 
 days[0][1] -->, of 1,769,472<!-- = moving.count -->. [✓][order
 matters now] See [the diff](#the-diff) and [the start](../01_mean/README.md#one-mean "0.5").
 
-<!-- listing: attention.hpp [sum] without-comments -->
+<!-- listing: attention.hpp [loop] without-comments -->
 <!-- end -->
 1. In a list:
 
@@ -97,6 +99,12 @@ matters now] See [the diff](#the-diff) and [the start](../01_mean/README.md#one-
 <!-- end -->
 <!-- output: [by hand] -- -->
 <!-- end -->
+
+## Exercises
+
+1. Add up the days. [Answer](../../docs/answers.md#02-exercise-1)
+2. How many windows have
+   three days? [Answer](../../docs/answers.md#02-exercise-2)
 
 ## The diff
 
@@ -164,6 +172,28 @@ What a test says.
 <!-- end -->
 """
 
+ANSWERS = """\
+# Answers
+
+### 02, exercise 1
+
+<details>
+<summary>Answer</summary>
+
+Their sum is 18.
+
+</details>
+
+### 02, exercise 2
+
+<details>
+<summary>Answer</summary>
+
+Two.
+
+</details>
+"""
+
 FIRST_TESTS = """\
 // TEST_CASE("a test that is commented out", "[A1]")
 TEST_CASE("the mean of one day is the day", "[A1]") {}
@@ -190,6 +220,7 @@ FILES = {
     "chapters/02_window/attention.hpp": SECOND_MECHANISM,
     "chapters/02_window/main.cpp": "int main() {}\n",
     "common/tensor.hpp": "//! [days]\nusing Days = std::vector<double>;\n//! [days]\n",
+    "docs/answers.md": ANSWERS,
     "docs/glossary.md": GLOSSARY,
     "docs/budgets.txt": "# chapter, most lines\n02 40\n",
     "tests/coverage.txt": "# id, chapters, statement\nA1 01,02  a mean\n\nA2   02   windows, 07\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Iterator, Union
 
+from weaving.answers import check_answers
 from weaving.blocks import BlockMaker, Product
 from weaving.book import Book, BookError, Place, Problem, write_whole
 from weaving.budgets import check_budget
@@ -14,6 +15,7 @@ from weaving.links import check_links, check_papers
 from weaving.numbers import check_numbers, check_values
 from weaving.page import Block, Page, framed
 from weaving.programs import Programs
+from weaving.repetition import check_repetition
 from weaving.terms import check_terms
 
 
@@ -84,11 +86,13 @@ class Weaver:
         yield from check_citations(book, page)
         yield from check_links(book, page)
         yield from check_papers(page)
+        yield from check_repetition(book, page)
         if page.chapter:
             yield from check_coverage(book, page, page.chapter)
             yield from check_budget(book, programs, page.chapter)
             yield from check_changes(book, page, page.chapter)
             yield from check_terms(book, page, page.chapter)
+            yield from check_answers(book, page, page.chapter)
 
 
 def first_change(stands: str, wanted: str) -> str:
