@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -79,17 +80,19 @@ bool MatrixMatcher::match(const Matrix& got) const {
 }
 
 std::string MatrixMatcher::explain(const Matrix& got) const {
-  std::string text;
   for (const WrongVersion& wrong : wrong_versions_) {
     const Matrix result = wrong.result();
     if (explains(result, got) && !same(result, expected_)) {
-      text = "\n  This looks like: " + wrong.name + ".";
-      break;
+      return "\n  This looks like: " + wrong.name + "." + differences(got);
     }
   }
+  return differences(got);
+}
+
+std::string MatrixMatcher::differences(const Matrix& got) const {
   if (got.shape() != expected_.shape()) {
-    return text + fmt::format("\n  Its shape is {}; it should be {}.", shape_text(got),
-                              shape_text(expected_));
+    return fmt::format("\n  Its shape is {}; it should be {}.", shape_text(got),
+                       shape_text(expected_));
   }
   std::size_t wrong = 0;
   std::size_t row = 0;
@@ -108,10 +111,30 @@ std::string MatrixMatcher::explain(const Matrix& got) const {
       }
     }
   }
-  return text +
-         fmt::format(
-             "\n  {} of {} entries are wrong. The worst is ({}, {}): got {:.6f}, want {:.6f}.",
-             wrong, got.size(), row, column, got(row, column), expected_(row, column));
+  return fmt::format(
+      "\n  {} of {} entries are wrong. The worst is ({}, {}): got {:.6f}, want {:.6f}.", wrong,
+      got.size(), row, column, got(row, column), expected_(row, column));
+}
+
+bool Comparisons::explains_all(std::size_t bug) const {
+  return std::all_of(cases_.begin(), cases_.end(), [bug](const Case& each) {
+    const auto& bugs = each.right.wrong_versions_;
+    return bug < bugs.size() && ::explains(bugs[bug].result(), each.got);
+  });
+}
+
+std::string Comparisons::explain() const {
+  const auto wrong = [](const Case& each) { return !same(each.got, each.right.expected_); };
+  const auto first = std::find_if(cases_.begin(), cases_.end(), wrong);
+  if (first == cases_.end()) return "";
+  std::string text;
+  const auto& bugs = first->right.wrong_versions_;
+  for (std::size_t bug = 0; bug < bugs.size() && text.empty(); ++bug) {
+    if (explains_all(bug)) text = "\n  This looks like: " + bugs[bug].name + ".";
+  }
+  return text + fmt::format("\n  {} of {} sizes are wrong; the first is {}.{}",
+                            std::count_if(cases_.begin(), cases_.end(), wrong), cases_.size(),
+                            first->where, first->right.differences(first->got));
 }
 
 Matrix without_row_means(const Matrix& scores) {
@@ -200,6 +223,12 @@ std::vector<Sizes> random_sizes() {
                             sizes.d_in != sizes.d_out && sizes.d_k != sizes.d_out;
     if (all_differ) all.push_back(sizes);
   }
+  return all;
+}
+
+std::vector<Sizes> random_and_long_sizes() {
+  std::vector<Sizes> all = random_sizes();
+  all.insert(all.end(), {{33, 4, 5, 3, 331}, {97, 3, 2, 5, 971}, {130, 5, 3, 4, 1301}});
   return all;
 }
 

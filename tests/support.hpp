@@ -20,6 +20,8 @@ struct StringMaker<Matrix> {
 };
 }  // namespace Catch
 
+class Comparisons;
+
 /// Two numbers count as equal when they differ by no more than this (times the number, when that is
 /// above 1).
 constexpr double tolerance = sizeof(Real) == 4 ? 1e-5 : 1e-9;
@@ -45,11 +47,13 @@ class MatrixMatcher : public MatcherBase<Matrix> {
   std::string describe() const override { return explanation_; }
 
  private:
+  friend class Comparisons;
   struct WrongVersion {
     std::string name;
     std::function<Matrix()> result;
   };
   std::string explain(const Matrix& got) const;
+  std::string differences(const Matrix& got) const;
 
   Matrix expected_;
   std::vector<WrongVersion> wrong_versions_;
@@ -59,6 +63,47 @@ class MatrixMatcher : public MatcherBase<Matrix> {
 /// `CHECK_THAT(pass.weights, equals(expected).unless("softmax down the columns", wrong))`
 inline MatrixMatcher equals(Matrix expected) {
   return MatrixMatcher(std::move(expected));
+}
+
+/// Comparisons that make one claim together, each with sizes of its own. A bug is named only when
+/// it explains the matrices of all sizes: at a single size √(d_k − 1) may well be √d_out.
+class Comparisons {
+ public:
+  /// @param where  the sizes, for the message
+  template <class Where>
+  void add(const Where& where, Matrix got, MatrixMatcher right) {
+    cases_.push_back({Catch::StringMaker<Where>::convert(where), std::move(got), std::move(right)});
+  }
+
+  /// What is wrong; empty when nothing is.
+  std::string explain() const;
+
+ private:
+  struct Case {
+    std::string where;
+    Matrix got;
+    MatrixMatcher right;
+  };
+  bool explains_all(std::size_t bug) const;
+
+  std::vector<Case> cases_;
+};
+
+/// `CHECK_THAT(comparisons, all_agree())`
+class AllAgree : public MatcherBase<Comparisons> {
+ public:
+  bool match(const Comparisons& comparisons) const override {
+    explanation_ = comparisons.explain();
+    return explanation_.empty();
+  }
+  std::string describe() const override { return explanation_; }
+
+ private:
+  mutable std::string explanation_;
+};
+
+inline AllAgree all_agree() {
+  return {};
 }
 
 /// Whether two matrices have one shape and the same bits in every number.
@@ -103,6 +148,9 @@ struct Sizes {
 
 /// Random sizes, different in every case, from one token to a dozen.
 std::vector<Sizes> random_sizes();
+
+/// The same, and a few with more tokens than any small constant.
+std::vector<Sizes> random_and_long_sizes();
 std::ostream& operator<<(std::ostream& out, const Sizes& sizes);
 
 /// Whether `call` throws an exception whose message contains `part`.
