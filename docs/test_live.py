@@ -334,9 +334,9 @@ SAME = [
         for text, seed, on in (("draw a map", 42, True), (TWELVE, 7, False), ("alone", 2147483647, True))],
      {"scores, one W": "one_weight.scores", "scores, W_query and W_key": "pass.scores"}),
     ("03", "scaling", [
-        ({"Turn token 3's query": 180 + turn, "Width": power, "Divide by √d_k": on},
-         ["--turn", str(turn), "--d-k", str(2 ** (power + 1)), "--scale", "on" if on else "off"])
-        for turn, power, on in ((0, 0, True), (30, 5, True), (-137, 8, False), (180, 3, False))],
+        ({"Rotate token 3's query": 180 + angle, "Width": power, "Divide by √d_k": on},
+         ["--rotate", str(angle), "--d-k", str(2 ** (power + 1)), "--scale", "on" if on else "off"])
+        for angle, power, on in ((0, 0, True), (30, 5, True), (-137, 8, False), (180, 3, False))],
      {"scores": "widened.scores", "scaled": "widened.scaled", "weights": "widened.weights"}),
     ("04", "causal_mask", [
         ({"Your words": text, "Seed of the weights": seed, "Causal mask": on},
@@ -462,31 +462,31 @@ class Twins(LiveCase):
 
 
 class Scaling(LiveCase):
-    """Chapter 03: the query turned, the width raised, the division taken away."""
+    """Chapter 03: the query rotated, the width raised, the division switched off."""
 
-    def test_a_turn_moves_row_3_alone(self):
+    def test_rotating_moves_row_3_alone(self):
         figure = Figure("03", "scaling")
         for on in (True, False):
             figure.switch("Divide by √d_k", on)
-            figure.slide("Turn", 180)
-            unturned = {title: figure.matrix(title) for title in ("scores", "scaled", "weights")}
-            for turn in (-180, -61, 1, 90, 135):
-                figure.slide("Turn", 180 + turn)
-                for title, rows in unturned.items():
+            figure.slide("Rotate", 180)
+            unrotated = {title: figure.matrix(title) for title in ("scores", "scaled", "weights")}
+            for angle in (-180, -61, 1, 90, 135):
+                figure.slide("Rotate", 180 + angle)
+                for title, rows in unrotated.items():
                     self.assertEqual(figure.matrix(title)[:2], rows[:2])
                     self.assertNotEqual(figure.matrix(title)[2], rows[2])
-                self.assertIn(f"Turned by {turn}°: row 3 has changed, rows 1 and 2 keep every bit.", figure.status())
+                self.assertIn(f"Rotated by {angle}°: row 3 has changed, rows 1 and 2 keep every bit.", figure.status())
 
-    def test_with_the_division_no_digit_hears_of_the_width(self):
+    def test_with_the_division_the_width_changes_no_digit(self):
         figure = Figure("03", "scaling")
-        for turn in (0, 33, -100):
-            figure.slide("Turn", 180 + turn)
+        for angle in (0, 33, -100):
+            figure.slide("Rotate", 180 + angle)
             figure.slide("Width", 0)
             narrow = figure.shown("weights")
             for power in range(1, 9):
                 figure.slide("Width", power)
                 self.assertEqual(figure.shown("weights"), narrow, f"d_k = {2 ** (power + 1)}")
-                self.assertIn("the digits they have at d_k = 2", figure.status())
+                self.assertIn("the same digits as at d_k = 2", figure.status())
 
     def test_without_it_the_row_collapses(self):
         figure = Figure("03", "scaling")
@@ -515,8 +515,8 @@ class Scaling(LiveCase):
         plane = browser.find_element("css selector", ".live-plane")
         up = round(plane.size["height"] * 0.4)
         ActionChains(browser).click_and_hold(handle).move_to_element_with_offset(plane, 0, -up).release().perform()
-        self.assertEqual(figure.js("return control('Turn').getAttribute('aria-valuetext')"), "45°")
-        said = native("03", "--turn", "45", "--d-k", "2")
+        self.assertEqual(figure.js("return control('Rotate').getAttribute('aria-valuetext')"), "45°")
+        said = native("03", "--rotate", "45", "--d-k", "2")
         self.assert_equal_numbers(figure.matrix("weights"), said["widened"]["weights"], "weights after dragging")
         self.assertIn("row 3 has changed, rows 1 and 2 keep", figure.status())
 
@@ -819,11 +819,11 @@ class Keyboard(LiveCase):
 
     def test_sliders_and_choices_by_arrow_keys(self):
         figure = Figure("03", "scaling")
-        figure.control("Turn").send_keys(Keys.ARROW_RIGHT)
-        self.assertEqual(figure.control("Turn").get_attribute("aria-valuetext"), "1°")
+        figure.control("Rotate").send_keys(Keys.ARROW_RIGHT)
+        self.assertEqual(figure.control("Rotate").get_attribute("aria-valuetext"), "1°")
         figure.control("Width").send_keys(Keys.END)
         self.assertEqual(figure.control("Width").get_attribute("aria-valuetext"), "d_k = 512")
-        self.assertIn("Turned by 1°", figure.status())
+        self.assertIn("Rotated by 1°", figure.status())
         figure.control("weights").send_keys(Keys.ARROW_LEFT)
         self.assertEqual(figure.titles(), ["scaled"])
 

@@ -238,7 +238,7 @@ struct Rows {
     return numbers.size() % 2 == 1 ? numbers[half] : (numbers[half - 1] + numbers[half]) / 2;
   }
 
-  double saturated_share() const {
+  double saturated_fraction() const {
     const auto count = std::count_if(gradient.begin(), gradient.end(),
                                      [](double norm) { return norm < saturated; });
     return static_cast<double>(count) / static_cast<double>(gradient.size());
@@ -246,7 +246,7 @@ struct Rows {
 
   Vector summary() const {
     const std::vector<double> all = {mean(entropy), mean(largest), mean(gradient), median(gradient),
-                                     saturated_share()};
+                                     saturated_fraction()};
     Vector result(Vector::shape_type{all.size()});
     std::transform(all.begin(), all.end(), result.begin(),
                    [](double number) { return static_cast<Real>(number); });
@@ -357,9 +357,9 @@ void demonstrate(const Options& options, const Choices& choices, Report& report)
   const Sequence input = embed(split_words(options.text), d_in, options.positions);
   Generator generator(options.seed);
   const Attention attention(d_in, d_in, generator);
-  show_worked_example(choices, report);
   const Trace trace = show_trace(input, attention, choices.scale, report);
   show_by_hand(input, attention, trace, report);
+  show_worked_example(choices, report);
   show_sweep(options.seed, report);
   show_widened(choices, report);
   show_collapse(choices, report);
