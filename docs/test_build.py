@@ -98,8 +98,8 @@ class Texts(unittest.TestCase):
         self.assertIn("the worked example comes out", source[int(line) - 1])
 
     def test_marks_in_one_place_stand_together_and_their_targets_vanish(self):
-        made = as_shown("It does. [✓][seed 42 gives the running example's context] [✓][wide keys need the division]\n\n"
-                        '<!-- tests -->\n[wide keys need the division]: ../a.cpp#L9 "wide keys"\n<!-- end -->\n')
+        made = as_shown("It does. [✓][seed 42 gives the running example's context] [✓][twice the tokens make four times the scores]\n\n"
+                        '<!-- tests -->\n[twice the tokens make four times the scores]: ../a.cpp#L9 "wide keys"\n<!-- end -->\n')
         self.assertEqual((made.count('<span class="tests">'), made.count("✓")), (1, 2))
         self.assertNotIn("a.cpp", made)
 

@@ -918,10 +918,9 @@ class RealBook(unittest.TestCase):
 
     def wrong_and_right(self, watch):
         """Each exercise is first written wrong, then as the solution says."""
-        wrong = {"3.1": ("pass.scaled = pass.scores;", "the weights without the division by √d_k"),
-                 "3.2": ("pass.weights = softmax(pass.scores);\n  pass.context = matmul(pass.weights, values);", "without the division"),
-                 "3.3": ('require_finite(X, "X");\n    return attend(matmul(X, W_query), matmul(X, W_key), matmul(X, W_value));',
-                         "scale off is chapter 02"),
+        wrong = {"3.1": ("trace.scaled = trace.scores;", "the weights without the division by √d_k"),
+                 "3.2": ("trace.weights = softmax(trace.scores);\n  trace.context = matmul(trace.weights, values);", "without the division"),
+                 "3.3": ("return attend(matmul(X, W_query), matmul(X, W_key), matmul(X, W_value));", "non-finite input is rejected"),
                  "3.4": ("return scores;", "entries are wrong")}
         for number, (lines, words) in wrong.items():
             self.replace(number, lines)
