@@ -191,8 +191,8 @@ class Code(unittest.TestCase):
 class Changes(unittest.TestCase):
     def test_each_hunk_has_the_words_before_it(self):
         hunks = list(diffs.hunks(BOOK, CHAPTER))
-        self.assertEqual(hunks[0].explanation, "The record gets one line:")
-        self.assertIn("+  Matrix scaled;", hunks[0].diff)
+        self.assertEqual(hunks[0].explanation, "The idea is one line, and it needs the standard library's square root:")
+        self.assertIn("+  trace.scaled = trace.scores /", hunks[0].diff)
         self.assertEqual(len(hunks), len(site.readme(BOOK, CHAPTER.readme).marked("diff")))
 
     def test_every_file_of_both_chapters_is_compared(self):
@@ -232,7 +232,7 @@ class Pages(unittest.TestCase):
 
 class Graphs(unittest.TestCase):
     def test_a_node_leads_to_its_listing_or_else_to_its_lines(self):
-        self.assertEqual(graphs.listing_address(BOOK, CHAPTER, "scaled"), "#code-scaled")
+        self.assertEqual(graphs.listing_address(BOOK, BOOK.chapters[0], "softmax"), "#code-softmax")
         address, line = graphs.listing_address(BOOK, CHAPTER, "forward").split("#L")
         self.assertEqual(address, "chapters-03_scaling-attention.hpp.html")
         self.assertIn("//! [forward]", CHAPTER.mechanism.read_text(encoding="utf-8").splitlines()[int(line) - 2])
@@ -301,12 +301,12 @@ class Building(unittest.TestCase):
     def test_errors_in_the_texts_are_named_by_file_and_line(self):
         readme, mechanism = "chapters/03_scaling/README.md", "chapters/03_scaling/attention.hpp"
         link = self.spoil(readme, "../04_causal_mask/README.md", "../04_causal_mask/READ.md")
-        listing = self.spoil(readme, "attention.hpp [scaled]", "attention.hpp [scalded]")
+        diff = self.spoil(readme, "diff: [scaled]", "diff: [scalded]")
         region = self.spoil(mechanism, "//! [weights]\n", "\n")
         node = self.spoil("docs/graphs/04_causal_mask.dot", 'href="masked"', 'href="masqued"')
         said = self.build(expect=1)
         self.assertIn(f"{readme}:{link}: the link to ../04_causal_mask/READ.md leads nowhere", said)
-        self.assertIn(f"{readme}:{listing}: listing: {mechanism} has no region [scalded]", said)
+        self.assertIn(f"{readme}:{diff}: diff: {mechanism} has no region [scalded]", said)
         self.assertRegex(said, rf"{mechanism}:{region + 2}: .*\[weights\] is opened and not closed")
         self.assertIn(f"docs/graphs/04_causal_mask.dot:{node}: ", said)
         self.assertFalse((self.root / "build/docs/html").exists())
