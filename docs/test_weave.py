@@ -756,7 +756,7 @@ class Pieces(unittest.TestCase):
     def test_rounding_is_that_of_decimal_numbers(self):
         for value, written in (("0.8961", "0.896"), ("2.675", "2.68"), ("2.675", "2.67"),
                                ("-0.00001", "0.0000"), ("-2.5", "-3"), ("-2.5", "-2"),
-                                ("7", "7.0")):
+                               ("7", "7.0")):
             self.assertTrue(numbers.rounds_to(Decimal(value), written), (value, written))
         for value, written in (("0.8966", "0.896"), ("2.6749", "2.68"), ("2.5", "-2.5")):
             self.assertFalse(numbers.rounds_to(Decimal(value), written), (value, written))

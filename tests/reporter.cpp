@@ -1,8 +1,10 @@
 /// @file
-/// @brief The reporter `results`: Catch2's XML for tests/exercise, which reads it from a file (`--out`).
+/// @brief The reporter `results`: Catch2's XML for tests/exercise, which reads it from a file
+/// (`--out`).
 ///
-/// Catch2's own reporter `xml` keeps what a test prints until the test ends, so a crash would swallow it. This one leaves
-/// standard output and standard error to the code under test, and hands each line on as soon as it is complete.
+/// Catch2's own reporter `xml` keeps what a test prints until the test ends, so a crash would
+/// swallow it. This one leaves standard output and standard error to the code under test, and hands
+/// each line on as soon as it is complete.
 
 #define CATCH_CONFIG_EXTERNAL_INTERFACES  // Catch2 2 declares its reporters only then
 #include "catch.hpp"

@@ -13,7 +13,6 @@ from typing import Callable, Optional
 from exercising.book import Chapter
 from exercising.desk import ME, Desk
 from exercising.processes import Stopped
-from exercising.screen import Line
 from exercising.verdict import Verdict
 
 PAUSE = 0.2  # seconds between two looks
