@@ -23,7 +23,7 @@ struct ConfigFile {
 /// @throws std::invalid_argument when it is not the JSON of a valid GPT-2, or describes a model
 /// that computes something else than this book's: another activation, another ε, dropout that
 /// differs from place to place, ...
-ConfigFile parse_config(std::string_view json, const std::string& name);
+ConfigFile parse_config(std::string_view text, const std::string& name);
 
 /// @throws std::runtime_error when the file cannot be read, std::invalid_argument as `parse_config`
 ConfigFile read_config(const std::filesystem::path& path);

@@ -40,7 +40,7 @@ class Vocabulary {
   std::size_t size() const { return characters_.size(); }
 
   /// Whether a character, given as its Unicode code point, is one of the symbols.
-  bool knows(std::int32_t code) const { return numbers_.count(code) > 0; }
+  bool knows(std::int32_t code) const { return numbers_.contains(code); }
 
   /// The numbers of a text's characters.
   /// @throws std::invalid_argument when the text is not UTF-8, or has a character that is none of
