@@ -5,7 +5,6 @@
 #include "attention.hpp"
 
 #include "common/command.hpp"
-#include "common/measure.hpp"
 
 namespace {
 
