@@ -38,6 +38,9 @@ def run(name: str, main: Callable[[], Optional[int]], give_up: Callable[[], obje
         give_up()
     except BrokenPipeError:
         code = 128 + signal.SIGPIPE
+    except OSError as error:
+        code = 2
+        print(f"{name}: {error.filename2 or error.filename or 'standard output'}: {error.strerror or error}.", file=sys.stderr)
     except Exception as error:
         code = unforeseen(name, error)
     leave(name, code)
@@ -87,9 +90,10 @@ def leave(name: str, code: int) -> NoReturn:
     except BrokenPipeError:
         code = 128 + signal.SIGPIPE
     except OSError as error:
-        code = 2
         with contextlib.suppress(OSError):
-            print(f"{name}: standard output cannot be written: {error.strerror}.", file=sys.stderr)
+            if code != 2:  # otherwise the reader has been told
+                print(f"{name}: standard output cannot be written: {error.strerror}.", file=sys.stderr)
+        code = 2
     with contextlib.suppress(OSError):
         sys.stderr.flush()
     os._exit(code)

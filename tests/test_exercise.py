@@ -273,7 +273,7 @@ class Session(unittest.TestCase):
         self.copy = self.mine / "01_one" / "attention.hpp"
 
     def remove_mine(self):
-        if self.mine.is_dir():
+        if self.mine.is_dir() and not self.mine.is_symlink():
             shutil.rmtree(self.mine)
         else:
             self.mine.unlink(missing_ok=True)
@@ -605,6 +605,97 @@ class Session(unittest.TestCase):
         self.copy.write_bytes(self.copy.read_bytes() + b"// caf\xe9\n")
         self.assertIn("still empty", self.call("check", "--quick", expect=1))
 
+    def test_only_a_newline_ends_a_line_and_the_reader_s_bytes_stay(self):
+        odd = "// \u2028 \u2029 \x85 \x0c \x0b \x1c \x1d \x1e \u00e9 ".encode() + b"\xff"
+        for ending in (b"\n", b"\r\n"):
+            self.remove_mine()
+            self.call("start", "1.1")
+            text = self.copy.read_bytes().replace(b"#pragma once", b"#pragma once\n" + odd).replace(b"//! [pair]\n", b"//! [pair]\n" + odd + b"\n", 1)
+            self.copy.write_bytes(b"\xef\xbb\xbf" + text.replace(b"\n", ending) + odd)
+            self.assertRegex(self.call("check", "--quick", expect=1), r"\A1.1 the division is still empty")
+            before = self.copy.read_bytes()
+            self.call("start", "1.2")
+            after = self.copy.read_bytes()
+            self.assertIn(b"blank(\"1.2", after)
+            self.assertEqual(after.count(ending), after.count(b"\n"))
+            for end in (lambda text: text[:text.index(b"const int two") if b"const int two" in text else text.index(b"blank(\"1.2")],
+                        lambda text: text[text.rindex(b"//! [twice]"):]):
+                self.assertEqual(end(after), end(before))
+
+    def test_a_link_to_the_chapter_does_not_let_the_book_be_blanked_out(self):
+        before = (self.book / "chapters/01_one/attention.hpp").read_bytes()
+        self.mine.mkdir()
+        for target in (self.book / "chapters/01_one", Path("../chapters/02_two")):
+            (self.mine / "01_one").symlink_to(target)
+            for words in (["reset", "1"], ["start", "1"], ["goto", "1"], ["reset", "1.1"]):
+                self.assertRegex(self.call(*words, expect=2), r"\Aexercises/01_one is a link to the book's own chapters[^\n]*\n\Z")
+            (self.mine / "01_one").unlink()
+        shutil.rmtree(self.mine)
+        self.mine.symlink_to("chapters")
+        self.assertIn("is a link", self.call("start", "1", expect=2))
+        self.assertEqual((self.book / "chapters/01_one/attention.hpp").read_bytes(), before)
+        self.assertFalse((self.book / "chapters/progress.json").exists())
+
+    def test_what_is_no_file_is_no_riddle(self):
+        self.call("start", "1")
+        self.copy.unlink()
+        os.mkfifo(self.copy)
+        (self.mine / "01_one/dangling").symlink_to("nowhere")
+        self.assertIn("attention.hpp is gone", self.call("check", expect=1))
+        self.assertIn("is empty again", self.call("reset"))
+        self.copy.unlink()
+        self.copy.mkdir()
+        self.assertRegex(self.call("reset", expect=2), r"\n[^\n]*attention.hpp: Is a directory\.\n\Z")
+
+    def test_odd_progress_is_put_aside_or_taken_as_it_is(self):
+        self.call("start", "1")
+        for text in ("[" * 300000, "null", "[]", '{"blanks": 3}', '{"blanks": {"1.1": 3}}', '{"a":' * 9000, "9" * 9000, "\udcff"):
+            (self.mine / "progress.json").write_text(text, errors="surrogateescape")
+            self.assertRegex(self.call("list"), r"\Aexercises/progress.json cannot be read: [^\n]*")
+        for entry in ('"hints": -5', '"hints": 1e999', '"hints": true', '"passed": "no"', '"started": []'):
+            (self.mine / "progress.json").write_text(f'\ufeff{{"blanks": {{"1.1": {{{entry}}}}}, "chapter": 7}}')
+            self.assertIn("1 of 3: where", self.call("hint", "1.1"))
+
+    def test_a_closed_or_full_output_is_no_riddle(self):
+        for redirection, words in ((">&-", "standard output is closed"), (">/dev/full", "No space left on device")):
+            for arguments in (["list"], ["--help"], []):
+                done = subprocess.run(["bash", "-c", f'"$@" {redirection}', "bash", self.book / "tests/exercise", *arguments],
+                                      capture_output=True, text=True)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertRegex(done.stderr, rf"\A[^\n]*{words}\.\n\Z")
+        done = subprocess.run(["bash", "-c", '"$@" 2>&- <&-', "bash", self.book / "tests/exercise", "list"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (0, "0 of 6 passed"))
+
+    def test_an_error_nobody_foresaw_ends_in_a_sentence(self):
+        module = self.book / "tests/exercising/showing.py"
+        text = module.read_text()
+        self.addCleanup(module.write_text, text)
+        module.write_text(text.replace("def list_all(", "def list_all(*a): raise KeyError(5)\ndef list_none("))
+        self.assertRegex(self.call("list", expect=2), r"\Atests/exercise: this should not happen[^\n]*KeyError: 5 \(showing.py:\d+\)\.\n\Z")
+
+    def test_a_build_folder_that_was_cut_off_heals(self):
+        self.call("goto", "1")
+        self.call("check", "--quick")
+        for name in ("build.ninja", "CMakeFiles/rules.ninja", "CMakeCache.txt"):
+            for part in (0, 0.5):
+                path = self.book / "build/exercise_runner" / name
+                path.write_bytes(path.read_bytes()[:int(part * path.stat().st_size)])
+                self.assertIn("is right", self.call("check", "--quick"))
+
+    def test_a_colon_in_the_path_hides_no_error(self):
+        clone = shelf / "a: clone"
+        make_stand_in(clone)
+        self.addCleanup(shutil.rmtree, clone)
+        subprocess.run([clone / "tests/exercise", "goto", "1"], capture_output=True)
+        mine = clone / "exercises/01_one/attention.hpp"
+        mine.write_text(mine.read_text().replace("x / 2", "y / 2"))
+        done = subprocess.run([clone / "tests/exercise", "check"], capture_output=True, text=True, env={**os.environ, "LC_ALL": "de_DE.UTF-8"})
+        self.assertRegex(done.stdout, r"It does not compile.\n  exercises/01_one/attention.hpp:9\n  .*\by\b")
+        mine.write_text(mine.read_text().replace("y / 2", "new int[2][x - 7]"))
+        mine.write_text(mine.read_text().replace("new int[2][x - 7]", "x / 2; std::vector<int> two(2); two.data()[x] = 0"))
+        done = subprocess.run([clone / "tests/exercise", "check"], capture_output=True, text=True)
+        self.assertIn("  exercises/01_one/attention.hpp:9\n", done.stdout)
+
     def test_a_folder_that_cannot_be_written_is_named(self):
         self.mine.write_text("a file")
         shown = self.call("start", "1", expect=2)
@@ -690,6 +781,34 @@ class Session(unittest.TestCase):
             watch.interrupt()
             self.assertEqual(watch.end(), 0)
         self.assertIn("1 of 6 passed", self.call("list"))
+
+    def test_the_sanitizers_let_other_commands_go_first(self):
+        self.call("start", "1.1")
+        self.fill("1.1", "result = x / 2;")
+        slow = self.book / "build/exercise_sanitizers"
+        self.call("check")
+        self.addCleanup(shutil.rmtree, slow)  # from here on building with the sanitizers takes for ever
+        rules = slow / "CMakeFiles/rules.ninja"
+        rules.write_text(rules.read_text().replace("  command = ", "  command = sleep 600; "))
+        (slow / "tests/test_01_one").unlink()
+        watch = self.on_a_terminal("watch")
+        watch.wait_for("building with the sanitizers")
+        start = time.monotonic()
+        self.assertIn("2.1 the division, line", self.call("start", "2"))
+        self.assertIn("is right", self.call("check", "1", "--quick"))
+        self.assertLess(time.monotonic() - start, 60)
+        watch.wait_for("building with the sanitizers")  # again, once nobody else wants to build
+        watch.interrupt()
+        self.assertEqual(watch.end(), 0)
+
+    def test_who_waits_counts_the_seconds(self):
+        self.call("start", "1.1")
+        self.call("check", "--quick", expect=1)
+        with open(self.book / "build/exercise_runner.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            check = self.on_a_terminal("check", "--quick")
+            check.wait_for("waiting for another ./tests/exercise that builds: 2 s")
+        self.assertEqual(check.end(), 1)
 
     def test_sixty_columns_are_enough(self):
         self.call("start", "1")
@@ -940,6 +1059,8 @@ class RealBook(unittest.TestCase):
 
         self.say("reset", "3.2")
         self.assertEqual(run("cmake", "--preset", "exercise").returncode, 0)
+        self.assertIn("Chapter 4 is not started. Type: ./tests/exercise start 4",
+                      run("cmake", "--build", "--preset", "exercise", "--target", "test_04_causal_mask").stdout)
         built = run("cmake", "--build", "--preset", "exercise", "--target", "test_03_scaling")
         self.assertEqual(built.returncode, 0, built.stdout)
         self.assertNotIn("warning:", built.stdout)

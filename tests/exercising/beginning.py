@@ -43,7 +43,7 @@ def start_more(desk: Desk, chapter: Chapter, chosen: list[Blank]) -> list[Blank]
 
 def lines_of(blank: Blank, text: str) -> Optional[list[str]]:
     try:
-        return blanks.book_lines(blank, text)
+        return [line.removesuffix("\r") for line in blanks.book_lines(blank, text)]
     except Rotten:
         return None
 

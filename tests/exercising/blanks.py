@@ -19,6 +19,9 @@ be unused without the lines, and are a help besides. `passes:`, which may come s
 nothing to do with the blank, and passes while it is empty; at least one test must fail.
 
 A region is what stands between two lines `//! [name]`. Both stay in the copy, so that the place can be found again.
+
+The reader's text is split at \\n and nowhere else (str.splitlines() knows ten more line ends, which C++ doesn't), and a
+\\r before it stays with its line: what isn't blanked is kept byte for byte.
 """
 
 from __future__ import annotations
@@ -64,7 +67,7 @@ class Blank:
 def read_list(path: Path) -> list[Blank]:
     """The blanks of one chapter. Throws Rotten with the line that cannot be understood."""
     blanks: list[Blank] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
         place = f"{path.name}:{number}"
         title = re.fullmatch(r"\[(\d+\.\d+) (.+)\]", line.strip())
         if not line.strip() or line.startswith("#"):
@@ -187,15 +190,15 @@ def indent_of(line: str) -> str:
 
 def blanked(blank: Blank, text: str) -> str:
     """The text with a call of blank() in place of the lines. Throws Rotten when they are not found."""
-    lines = text.splitlines()
+    lines = text.split("\n")
     found = span(blank, lines)
     first = lines[found.start]
     stand_in = statement(blank, indent_of(first))
     if is_constructor(lines, found.start):
         outer = indent_of(first)[:-4]
         stand_in = [outer + "{", *statement(blank, outer + "  "), outer + "}"]
-    lines[found.start:found.stop] = stand_in
-    return with_include("\n".join(lines) + "\n")
+    lines[found.start:found.stop] = [line + carriage_return(first) for line in stand_in]
+    return with_include("\n".join(lines))
 
 
 def statement(blank: Blank, indent: str) -> list[str]:
@@ -205,16 +208,21 @@ def statement(blank: Blank, indent: str) -> list[str]:
     words = [f'"{blank.name}"', "\n     ".join(f'"{part}"' for part in parts)]
     if blank.names:
         words.append(", ".join(blank.names))
-    return textwrap.indent("blank(" + ",\n     ".join(words) + ");", indent).splitlines()
+    return textwrap.indent("blank(" + ",\n     ".join(words) + ");", indent).split("\n")
 
 
 def with_include(text: str) -> str:
     """The text that also includes what declares blank()."""
-    lines = text.splitlines()
-    if INCLUDE not in lines:
+    lines = text.split("\n")
+    if not any(line.rstrip() == INCLUDE for line in lines):
         last = max((number for number, line in enumerate(lines) if line.startswith("#include")), default=0)
-        lines.insert(last + 1, INCLUDE)
-    return "\n".join(lines) + "\n"
+        lines.insert(last + 1, INCLUDE + carriage_return(lines[last]))
+    return "\n".join(lines)
+
+
+def carriage_return(line: str) -> str:
+    """Lines of a file end as its other lines do."""
+    return "\r" if line.endswith("\r") else ""
 
 
 # --- what is in a copy -------------------------------------------------------------------------
@@ -232,12 +240,12 @@ def call_span(blank: Blank, lines: list[str]) -> Optional[range]:
 
 
 def is_empty(blank: Blank, text: str) -> bool:
-    return call_span(blank, text.splitlines()) is not None
+    return call_span(blank, text.split("\n")) is not None
 
 
 def book_lines(blank: Blank, book_text: str) -> list[str]:
     """The lines as the book has them, without region markers."""
-    lines = book_text.splitlines()
+    lines = book_text.split("\n")
     return [lines[number] for number in span(blank, lines) if not MARKER.fullmatch(lines[number])]
 
 
@@ -251,7 +259,7 @@ def filled(blank: Blank, text: str, book_text: str, name: str = "") -> str:
 
     Without a call, or when the braces around a constructor's have been changed, the copy stays as it is.
     """
-    lines = text.splitlines()
+    lines = text.split("\n")
     found = call_span(blank, lines)
     if found is None:
         return text
@@ -264,4 +272,4 @@ def filled(blank: Blank, text: str, book_text: str, name: str = "") -> str:
     if name:
         new = new + [f'#line {found.stop + 1} "{name}"']
     lines[found.start:found.stop] = new
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import NoReturn, Sequence
+from typing import NoReturn, Optional, Sequence, TextIO
 
 from entry import Interrupted
 from exercising import beginning, showing, trying
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str], root: Path) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        return refuse(screen, f"{error.filename or ME}: {error.strerror or error}.")
+        return refuse(screen, f"{error.filename2 or error.filename or ME}: {error.strerror or error}.")
     except KeyboardInterrupt as ending:
         screen.unnote()
         print(f"\nStopped. Your copies are as you saved them. To go on: {ME} watch")
@@ -73,7 +73,10 @@ def refuse(screen: Screen, sentence: str) -> int:
 
 
 class Parser(argparse.ArgumentParser):
-    """Complains in one sentence."""
+    """Complains in one sentence, and does not overlook that nobody can read its help."""
+
+    def _print_message(self, message: str, file: Optional[TextIO] = None) -> None:
+        print(message, end="", file=file or sys.stderr)
 
     def error(self, message: str) -> NoReturn:
         print(f"{ME}: {message} (see {ME} --help).", file=sys.stderr)

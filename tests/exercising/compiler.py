@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
-MESSAGE = re.compile(r"(?P<path>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)? "
+MESSAGE = re.compile(r"(?P<path>\S.*?):(?P<line>\d+):(?:\d+:)? "
                      r"(?P<kind>fatal error|error|warning|note): (?P<text>.*)")
 NINJA = re.compile(r"\[\d+/\d+\] |ninja: |FAILED: ")
 SHOWN = 2  # lines of source after a message: the line itself, and what points into it
@@ -28,7 +28,7 @@ class Complaint:
 
 def complaints(output: str) -> list[Complaint]:
     found: list[Complaint] = []
-    for line in output.splitlines():
+    for line in output.split("\n"):
         message = MESSAGE.match(line)
         if message:
             found.append(Complaint(Path(message["path"]), int(message["line"]), message["kind"], message["text"], []))
@@ -66,7 +66,7 @@ def first_warning(output: str, folder: Path) -> Optional[Complaint]:
 def without_ninja(output: str) -> str:
     """All that the compiler said, without the commands that ninja prints."""
     kept, after_failed = [], False
-    for line in output.splitlines():
+    for line in output.split("\n"):
         if not NINJA.match(line) and not after_failed:
             kept.append(line)
         after_failed = line.startswith("FAILED: ")
@@ -76,4 +76,4 @@ def without_ninja(output: str) -> str:
 def linker_error(output: str) -> str:
     """What a linker, or ninja itself, says in a line; empty when it is neither."""
     telling = r"undefined (reference|symbol)|multiple definition|duplicate symbol|ninja: error|No space left"
-    return next((line.strip() for line in output.splitlines() if re.search(telling, line)), "")
+    return next((line.strip() for line in output.split("\n") if re.search(telling, line)), "")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Iterable
@@ -15,6 +16,7 @@ from typing import Iterable
 from exercising import blanks
 from exercising.book import Chapter
 from exercising.blanks import Blank
+from exercising.trouble import Trouble
 
 BACKUPS = "backups"
 
@@ -37,6 +39,7 @@ class Copies:
 
     def make(self, chapter: Chapter, emptied: Iterable[Blank]) -> None:
         """A new copy of the chapter, with these blanks in it."""
+        self.require_own_folder(chapter)
         texts = {file: chapter.text(file) for file in chapter.files}
         for blank in emptied:
             texts[blank.file] = blanks.blanked(blank, texts[blank.file])
@@ -45,6 +48,7 @@ class Copies:
 
     def blank(self, chapter: Chapter, blank: Blank) -> None:
         """One more blank in the copy that there is. Throws Rotten when its place is not found."""
+        self.require_own_folder(chapter)
         path = self.path(chapter, blank.file)
         write(path, blanks.blanked(blank, read(path)))
 
@@ -54,7 +58,7 @@ class Copies:
 
     def line(self, chapter: Chapter, blank: Blank) -> int:
         """Where the blank is in the copy: at its call, or else where the book's marker stands; 1 if both are gone."""
-        lines = self.text(chapter, blank.file).splitlines()
+        lines = self.text(chapter, blank.file).split("\n")
         call = blanks.call_span(blank, lines)
         if call:
             return call.start + 1
@@ -64,19 +68,38 @@ class Copies:
         """Copies what there is under a dated name, and says where."""
         if not self.exists(chapter):
             return None
+        self.require_own_folder(chapter)
         now = datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
         wanted = self.folder / BACKUPS / f"{chapter.name}_{now}"
         backup, count = wanted, 1
         while backup.exists():
             count += 1
             backup = wanted.with_name(f"{wanted.name}_{count}")
-        shutil.copytree(self.folder / chapter.name, backup)
+        try:
+            shutil.copytree(self.folder / chapter.name, backup, ignore=special_files, ignore_dangling_symlinks=True)
+        except shutil.Error as error:
+            shutil.rmtree(backup, ignore_errors=True)
+            file, _, reason = error.args[0][0]
+            raise Trouble(f"{file} cannot be copied: {re.sub(r'^.Errno .*?] |: .*$', '', str(reason))}.") from error
         return backup
+
+    def require_own_folder(self, chapter: Chapter) -> None:
+        """A link to the book's own chapters would blank out the book."""
+        folder, book = (self.folder / chapter.name).resolve(), chapter.folder.parent.resolve()
+        if book in (folder, *folder.parents):
+            raise Trouble(f"exercises/{chapter.name} is a link to the book's own chapters, which must stay as they are. "
+                          "Please remove the link.")
+
+
+def special_files(folder: str, names: list[str]) -> list[str]:
+    """Named pipes and the like, of which there can be no copy."""
+    paths = {name: os.path.join(folder, name) for name in names}
+    return [name for name, path in paths.items() if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)]
 
 
 def read(path: Path) -> str:
-    """The text with plain line ends, whatever an editor has made of it."""
-    return path.read_text(encoding="utf-8-sig", errors="surrogateescape")
+    """The text as it is: with its line ends, with an editor's byte-order mark, and with bytes that aren't UTF-8."""
+    return path.read_bytes().decode("utf-8", errors="surrogateescape")
 
 
 def write(path: Path, text: str) -> None:
@@ -84,7 +107,7 @@ def write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        draft.write_text(text, encoding="utf-8", errors="surrogateescape")
+        draft.write_bytes(text.encode("utf-8", errors="surrogateescape"))
         os.replace(draft, path)
     finally:
         draft.unlink(missing_ok=True)

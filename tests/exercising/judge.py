@@ -13,7 +13,7 @@ from exercising import compiler, sanitizers
 from exercising.book import Chapter
 from exercising.copies import Copies
 from exercising.blanks import Blank
-from exercising.processes import BUSY, Finished, never
+from exercising.processes import BUSY, Finished, Stopped, never
 from exercising.progress import Progress
 from exercising.results import Results
 from exercising.screen import Line
@@ -48,7 +48,7 @@ class Judge:
         if missing:
             return self._missing(chapter, missing[0])
         empty, tree = self.empty(chapter), self.workshop.quick
-        with self.workshop.lock(lambda: say("waiting for another ./tests/exercise that builds")):
+        with self.workshop.lock(say, stop=stop):
             self.workshop.prepare(chapter, empty)
             say("building" if tree.is_ready else "building for the first time: half a minute")
             tree.configure(stop)
@@ -94,8 +94,7 @@ class Judge:
         error = compiler.first_error(output, self.copies.folder / chapter.name)
         details = [Line(compiler.without_ninja(output), wrap=False)]
         if error is None:
-            said = compiler.without_ninja(output).splitlines() or ["no reason given"]
-            reason = compiler.linker_error(output) or said[-1]
+            reason = compiler.linker_error(output) or compiler.without_ninja(output).split("\n")[-1] or "no reason given"
             return Verdict("broken", [Line("It does not build.", "bad"), Line(reason, indent=2)], details)
         lines = [Line("It does not compile.", "bad"), Line(f"{self.name(error.path)}:{error.line}", "name", indent=2),
                  Line(error.text, indent=2), *(Line(row, indent=2, wrap=False) for row in error.source)]
@@ -148,17 +147,28 @@ class Judge:
 
     def sanitize(self, chapter: Chapter, say: Callable[[str], None] = print,
                  stop: Callable[[], bool] = never) -> Verdict:
-        """The same once more, built with the sanitizers. What was prepared for `judge` is what is tried."""
+        """The same once more, built with the sanitizers. What was prepared for `judge` is what is tried.
+
+        It takes long, and nobody waits for it: when another command wants to build, this one begins again later.
+        """
+        while True:
+            try:
+                with self.workshop.lock(say, last=True, stop=stop):
+                    return self._sanitize(chapter, say, lambda: stop() or self.workshop.is_wanted())
+            except Stopped:
+                if stop():
+                    raise
+
+    def _sanitize(self, chapter: Chapter, say: Callable[[str], None], stop: Callable[[], bool]) -> Verdict:
         tree = self.workshop.sanitized
-        with self.workshop.lock(lambda: say("waiting for another ./tests/exercise that builds")):
-            say("building with the sanitizers" + ("" if tree.is_ready else ": a minute or two the first time"))
-            tree.configure(stop)
-            program = tree.programs(chapter.name)[-1]
-            built = tree.build(program, stop)
-            if built.code:
-                return self._broken(chapter, built, [])
-            say("testing with the sanitizers")
-            results, done = tree.test(program, SLOWER * TIME_LIMIT, stop)
+        say("building with the sanitizers" + ("" if tree.is_ready else ": a minute or two the first time"))
+        tree.configure(stop)
+        program = tree.programs(chapter.name)[-1]
+        built = tree.build(program, stop)
+        if built.code:
+            return self._broken(chapter, built, [])
+        say("testing with the sanitizers")
+        results, done = tree.test(program, SLOWER * TIME_LIMIT, stop)
         return self._sanitized(chapter, results, done)
 
     def _sanitized(self, chapter: Chapter, results: Results, done: Finished) -> Verdict:

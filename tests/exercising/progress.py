@@ -31,15 +31,15 @@ class Progress:
         if not self.path.is_file():
             return
         try:
-            data = json.loads(read(self.path))
+            data = json.loads(read(self.path).removeprefix("\ufeff"))
             if not is_progress(data):
                 raise ValueError("it is no table of exercises")
             self._data = data
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             broken = self.path.with_suffix(".broken")
             self.path.replace(broken)
-            self.notice = (f"{self.path.name} cannot be read ({error}); it is now {broken.name}, "
-                           "and progress begins anew.")
+            self.notice = (f"exercises/{self.path.name} cannot be read: {error}. It is now called {broken.name}, and your "
+                           "progress starts over. Your copies are as they were.")
 
     @contextlib.contextmanager
     def change(self) -> Iterator[None]:
@@ -77,7 +77,7 @@ class Progress:
     def hints(self, blank: Blank) -> int:
         """How many of its hints the reader has seen."""
         count = self._get(blank, "hints")
-        return count if isinstance(count, int) else 0
+        return max(0, count) if isinstance(count, int) else 0
 
     def start(self, started: list[Blank]) -> None:
         with self.change():

@@ -113,4 +113,4 @@ def difference(desk: Desk, chapter: Chapter, file: str, hidden: list[Blank]) -> 
 
 def plain(text: str) -> list[str]:
     """The lines without region markers and without the header that declares blank()."""
-    return [line.rstrip() for line in text.splitlines() if not blanks.MARKER.fullmatch(line) and line != blanks.INCLUDE]
+    return [line.rstrip() for line in text.split("\n") if not blanks.MARKER.fullmatch(line) and line.rstrip() != blanks.INCLUDE]

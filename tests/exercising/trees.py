@@ -10,19 +10,23 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import shutil
+import time
 from pathlib import Path
-from typing import Callable, Iterator, Optional, Sequence
+from typing import Callable, Iterator, Optional, Sequence, TextIO
 
 from exercising import blanks, processes, results
 from exercising.book import Chapter
-from exercising.copies import Copies, write
+from exercising.copies import Copies, read, write
 from exercising.blanks import Blank
-from exercising.processes import Finished, never
+from exercising.processes import Finished, Stopped, never
 from exercising.trouble import Trouble
 
 TIME_LIMIT = 20  # seconds for a test program; the slowest of the book takes less than one
 SLOWER = 10  # with the sanitizers
+ROOM = 65536  # bytes: a disk with less is full
+PAUSE = 0.1  # seconds between two looks whether another command still builds
 
 
 class Tree:
@@ -35,8 +39,8 @@ class Tree:
     @property
     def is_ready(self) -> bool:
         """Whether it is configured, and for this clone: it may have been moved or copied."""
-        cache, here = self.folder / "CMakeCache.txt", f"CMAKE_HOME_DIRECTORY:INTERNAL={self.root}\n"
-        return (self.folder / "build.ninja").is_file() and cache.is_file() and here in cache.read_text()
+        cache, here = self.folder / "CMakeCache.txt", os.fsencode(f"CMAKE_HOME_DIRECTORY:INTERNAL={self.root}\n")
+        return (self.folder / "build.ninja").is_file() and cache.is_file() and here in cache.read_bytes()
 
     def configure(self, stop: Callable[[], bool] = never) -> None:
         """Only when it has not been done, or the clone has been moved. Throws Trouble when CMake refuses."""
@@ -50,8 +54,10 @@ class Tree:
         done = run(command, cwd=self.root, stop=stop)
         if done.code:
             (self.folder / "build.ninja").unlink(missing_ok=True)
-            said = done.output.rstrip()
-            raise Trouble(f"CMake could not configure {self.folder.relative_to(self.root)}:\n{said}")
+            name = self.folder.relative_to(self.root)
+            if is_full(self.folder):
+                raise Trouble(f"CMake could not configure {name}: No space left on device.")
+            raise Trouble(f"CMake could not configure {name}:\n{done.output.rstrip()}")
 
     def programs(self, chapter: str) -> list[str]:
         """The chapter's tests. Where those of its parts are also a program of their own, it comes first: it is built and
@@ -61,7 +67,12 @@ class Tree:
 
     def build(self, program: str, stop: Callable[[], bool] = never) -> Finished:
         command = ["cmake", "--build", self.folder, "--target", program, "--parallel", str(self.jobs)]
-        return run(command, stop=stop)
+        done = run(command, stop=stop)
+        if done.code and re.search(r"(?m)^ninja: error: ", done.output):
+            (self.folder / "build.ninja").unlink(missing_ok=True)  # it was cut off, perhaps; what is compiled stays
+            self.configure(stop)
+            done = run(command, stop=stop)
+        return done
 
     def test(self, program: str, limit: float = TIME_LIMIT,
              stop: Callable[[], bool] = never) -> tuple[results.Results, Finished]:
@@ -75,7 +86,10 @@ class Tree:
         command = [self.folder / "tests" / program, "--order", "decl", "--reporter", "results", "--out", told]
         done = run(command, limit=limit, environment={**os.environ, **options}, stop=stop)
         done.report = "".join(path.read_text(errors="replace") for path in sorted(self.folder.glob(f"{reports.name}.*")))
-        return results.read(told.read_bytes() if told.is_file() else b""), done
+        found = results.read(told.read_bytes() if told.is_file() else b"")
+        if not found.complete and is_full(self.folder):
+            raise Trouble(f"The tests cannot write their results into {self.folder.relative_to(self.root)}: No space left on device.")
+        return found, done
 
 
 def fails(told: results.Results, done: Finished) -> bool:
@@ -83,11 +97,24 @@ def fails(told: results.Results, done: Finished) -> bool:
     return bool(told.failing or not told.complete or done.code or not told.tests)
 
 
-def run(command: Sequence, **options) -> Finished:
+def run(command: Sequence, environment: Optional[dict] = None, **options) -> Finished:
     try:
-        return processes.run(command, **options)
+        return processes.run(command, environment=environment or english(), **options)
     except FileNotFoundError as error:
         raise Trouble(f"{command[0]} cannot be started: {error.strerror}.") from error
+
+
+def english() -> dict[str, str]:
+    """Compilers are to say "error:", and in plain text; characters stay the reader's."""
+    unwanted = ("LC_ALL", "LANGUAGE", "CLICOLOR_FORCE", "VERBOSE")
+    kept = {name: value for name, value in os.environ.items() if name not in unwanted}
+    if os.environ.get("LC_ALL"):
+        kept["LC_CTYPE"] = os.environ["LC_ALL"]
+    return {**kept, "LC_MESSAGES": "C"}
+
+
+def is_full(folder: Path) -> bool:
+    return shutil.disk_usage(folder).free < ROOM
 
 
 def processors() -> int:
@@ -115,18 +142,41 @@ class Workshop:
             for blank in fill:
                 if blank.file == file:
                     text = blanks.filled(blank, text, chapter.text(file), str(source))
-            text = f'#line 1 "{source}"\n{text}'
-            if not target.is_file() or target.read_text(encoding="utf-8", errors="surrogateescape") != text:
+            text = f'#line 1 "{source}"\n' + text.removeprefix("\ufeff")
+            if not target.is_file() or read(target) != text:
                 write(target, text)
 
+    # --- taking turns ------------------------------------------------------------------------------
+
     @contextlib.contextmanager
-    def lock(self, waiting: Callable[[], None]) -> Iterator[None]:
-        """One command at a time builds; waiting() is called when another one does."""
+    def lock(self, say: Callable[[str], None], last: bool = False, stop: Callable[[], bool] = never) -> Iterator[None]:
+        """One command at a time builds. Who comes last lets everybody else go first: see `is_wanted`."""
         self.quick.folder.mkdir(parents=True, exist_ok=True)
-        with open(self.quick.folder.with_suffix(".lock"), "w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                waiting()
-                fcntl.flock(file, fcntl.LOCK_EX)
+        with self._open("lock") as held, self._open("waiting") as waiting:
+            start = time.monotonic()
+            if not last:
+                fcntl.flock(waiting, fcntl.LOCK_SH)
+            while (last and self.is_wanted()) or not locked(held):
+                say(f"waiting for another ./tests/exercise that builds: {time.monotonic() - start:.0f} s")
+                if stop():
+                    raise Stopped
+                time.sleep(PAUSE)
+            fcntl.flock(waiting, fcntl.LOCK_UN)
             yield
+
+    def is_wanted(self) -> bool:
+        """Whether a command waits for its turn, or has just got it."""
+        with self._open("waiting") as waiting:
+            return not locked(waiting)
+
+    def _open(self, suffix: str) -> TextIO:
+        return open(self.quick.folder.with_suffix(f".{suffix}"), "w")
+
+
+def locked(file: TextIO) -> bool:
+    """Takes the file's lock, which is given back when the file is closed, unless somebody else has it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -72,7 +72,7 @@ def ran_into_a_blank(test: Test) -> bool:
 
 def guess(failure: Failure) -> str:
     """What the failure takes the mistake for; empty when it has no name for it."""
-    return next((line.strip() for line in failure.expanded.splitlines() if line.strip().startswith(LOOKS_LIKE)), "")
+    return next((line.strip() for line in failure.expanded.split("\n") if line.strip().startswith(LOOKS_LIKE)), "")
 
 
 def most_telling(test: Test) -> Failure:
@@ -84,7 +84,7 @@ def most_telling(test: Test) -> Failure:
 
 def told(failure: Failure) -> list[Line]:
     """What was got and wanted, and in which case."""
-    explained = [line.strip() for line in failure.expanded.splitlines() if EXPLAINED.match(line.strip())]
+    explained = [line.strip() for line in failure.expanded.split("\n") if EXPLAINED.match(line.strip())]
     lines = [Line(line, "name" if line.startswith(LOOKS_LIKE) else "") for line in explained]
     if failure.message:
         lines.append(Line(f"It threw: {failure.message}" if failure.kind == "Exception" else failure.message))

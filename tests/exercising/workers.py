@@ -56,9 +56,9 @@ class Bench(Tree):
         """What the compiler complains about, in a line; empty when it builds."""
         built = self.build(program)
         minded = r"error: |undefined reference" + ("|warning: " if mind_warnings else "")
-        complaints = [line for line in built.output.splitlines() if re.search(minded, line)]
+        complaints = [line for line in built.output.split("\n") if re.search(minded, line)]
         if built.code:
-            complaints = complaints or built.output.splitlines()[-1:] or ["no reason given"]
+            complaints = complaints or [built.output.strip().split("\n")[-1] or "no reason given"]
         elif not mind_warnings:
             return ""
         return complaints[0] if complaints else ""
