@@ -309,13 +309,28 @@ class Session(unittest.TestCase):
         self.call("start", "1")
         self.assertRegex(self.call(), r"chapter 01, one: 0 of 3 passed.\n1.1 the division is still empty: exercises/01_one/attention.hpp:10")
 
-    def test_the_list_begins_every_row_with_the_number(self):
+    def test_the_list_has_a_line_for_each_chapter_and_opens_one(self):
         rows = self.call("list").splitlines()
-        self.assertEqual([row.split()[0] for row in rows[:6]], ["1.1", "1.2", "1.3", "2.1", "2.2", "2.3"])
-        self.assertRegex(rows[0], r"^1\.1  the division +1 line +-$")
-        self.assertRegex(rows[1], r"^1\.2  twice +2 lines +-$")
-        self.assertRegex(rows[2], r"^1\.3  a pair +2 lines +-$")
-        self.assertEqual(rows[-1], "0 of 6 passed")
+        self.assertEqual(len(rows), 4)
+        self.assertRegex(rows[0], r"^1 +one +0 of 3 passed$")
+        rows = self.call("list", "2").splitlines()
+        self.assertEqual([row.split()[0] for row in rows[:5]], ["1", "2", "2.1", "2.2", "2.3"])
+        self.assertRegex(rows[2], r"^2\.1  the division +1 line +-$")
+        self.assertRegex(rows[3], r"^2\.2  twice +2 lines +-$")
+        self.assertRegex(rows[-1], "^0 of 6 passed")
+        self.call("start", "1.1")
+        self.assertRegex(self.call("list"), r"(?m)^1\.1  the division +1 line +empty$")
+
+    def test_the_book_s_list_fits_a_terminal_whatever_is_open(self):
+        for number in range(1, 8):
+            done = subprocess.run([ROOT / "tests/exercise", "list", str(number)], capture_output=True, text=True)
+            self.assertLessEqual(len(done.stdout.splitlines()), 22, done.stdout)
+            self.assertIn(f"\n{number}.1 ", done.stdout)
+
+    def test_a_mistyped_command_is_guessed(self):
+        for word, sentence in (("strat", "There is no command strat; did you mean start?"), ("Solutions", "did you mean solution?"),
+                               ("xyzzy", "there are list, start, watch,")):
+            self.assertIn(sentence, self.call(word, "3", expect=2))
 
     def test_a_blank_is_written(self):
         self.assertIn("1.1 the division, line 10: result, half of x", self.call("start", "1.1"))
@@ -370,6 +385,19 @@ class Session(unittest.TestCase):
         self.assertNotIn("result = x / 2;", shown)
         self.call("check", "--quick")
         self.assertIn("-  result = x - x / 2;\n+  result = x / 2;", self.call("diff"))
+
+    def test_the_difference_is_one_of_code_and_is_not_cut(self):
+        self.call("goto", "1")
+        self.edit("/// Twice a number.", "/// Two times\n/* a number,\n   // in other words */")
+        self.edit("const int two = 2;", "const  int two = 2;   // \"two\"")
+        self.edit("//! [half]", "// mine")
+        self.assertEqual(self.call("diff"), "Nothing differs.\n")
+        long = 'const char* text = "' + "// no comment " * 9 + '";'
+        self.edit("const  int two", f"{long}\n  const  int two")
+        command = self.on_a_terminal("diff", columns=60)
+        command.end()
+        self.assertRegex(plain(command.shown), r'@@ line \d+ @@\n(?s:.*)\n-  const char\* text = "(// no comment ){9}";\n')
+        self.assertEqual(len(re.findall(r"(?m)^[-+](?![-+])", plain(command.shown))), 1)
 
     def test_reset_keeps_what_there_was(self):
         self.call("start", "1.1")
@@ -544,7 +572,7 @@ class Session(unittest.TestCase):
     def test_wrong_words_end_in_a_sentence(self):
         for words, sentence in ((["start", "7"], "There are no exercises for 7; there are 01_one 02_two."),
                                 (["start", "1.9"], "There is no exercise 1.9; those of chapter 1 are 1.1 to 1.3."),
-                                (["start"], "required"), (["begin"], "begin"), (["check"], "Nothing is started yet."),
+                                (["start"], "required"), (["begin"], "There is no command begin"), (["check"], "Nothing is started yet."),
                                 (["reset", "2"], "Chapter 2 is not started."), (["hint"], "Nothing is started yet.")):
             shown = self.call(*words, expect=2)
             self.assertIn(sentence, shown)
@@ -664,7 +692,7 @@ class Session(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stdout), (2, ""))
                 self.assertRegex(done.stderr, rf"\A[^\n]*{words}\.\n\Z")
         done = subprocess.run(["bash", "-c", '"$@" 2>&- <&-', "bash", self.book / "tests/exercise", "list"], capture_output=True, text=True)
-        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (0, "0 of 6 passed"))
+        self.assertEqual((done.returncode, done.stdout.splitlines()[-1][:13]), (0, "0 of 6 passed"))
 
     def test_an_error_nobody_foresaw_ends_in_a_sentence(self):
         module = self.book / "tests/exercising/showing.py"

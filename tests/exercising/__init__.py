@@ -18,6 +18,7 @@ Read the modules in this order:
 - desk       what every command has at hand
 - beginning  the commands that make copies: start, reset, goto
 - trying     the commands that try them: check, watch
+- comparing  what differs between a copy and the book, in lines of code
 - showing    the commands that only show something: list, hint, solution, diff
 - command    the command line
 - workers    many tries side by side, for tests/try_mutants and tests/try_exercises

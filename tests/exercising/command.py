@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import sys
 from pathlib import Path
 from typing import NoReturn, Optional, Sequence, TextIO
@@ -31,7 +32,7 @@ examples:
   tests/exercise start 6.4   one exercise alone"""
 # What carries a command out, what comes after its name, and what it is for.
 COMMANDS = {
-    "list": (showing.list_all, "", "all exercises: how many lines each takes, and how far you are"),
+    "list": (showing.list_all, "[N]", "how far you are; and the exercises of a chapter: how many lines each takes"),
     "start": (beginning.start, "N | N.K", "make a copy of a chapter with all its exercises blanked out, or with one"),
     "watch": (trying.watch, "[N]", "try the copy now and after every save, until Ctrl-C"),
     "check": (trying.check, "[N]", "try the copy once"),
@@ -45,6 +46,9 @@ COMMANDS = {
 
 def main(arguments: Sequence[str], root: Path) -> int:
     screen = Screen()
+    mistyped = next((word for word in arguments if not word.startswith("-")), "list")
+    if mistyped not in COMMANDS:
+        return refuse(screen, no_such_command(mistyped))
     options = parser().parse_args(arguments)
     try:
         desk = Desk(root, screen)
@@ -64,6 +68,12 @@ def main(arguments: Sequence[str], root: Path) -> int:
         if options.command == "watch" and not isinstance(ending, Interrupted):
             return 0
         raise
+
+
+def no_such_command(word: str) -> str:
+    near = difflib.get_close_matches(word.lower(), COMMANDS, 1, 0.5)
+    known = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}."
+    return f"There is no command {word}; {known}"
 
 
 def refuse(screen: Screen, sentence: str) -> int:

@@ -18,12 +18,13 @@ NARROW, WIDE = 20, 100  # columns; text is not set wider, and not narrower eithe
 
 @dataclass
 class Line:
-    """A paragraph, or with wrap=False a line that is cut when it is too long."""
+    """A paragraph; or with wrap=False a line, which is cut when it is too long, unless cut=False."""
 
     text: str = ""
     style: str = ""
     indent: int = 0
     wrap: bool = True
+    cut: bool = True
 
 
 class Screen:
@@ -45,7 +46,7 @@ class Screen:
     def _set(self, line: Line) -> list[str]:
         width, text = self.width - line.indent, visible(line.text)
         if not line.wrap:
-            rows = [self._cut(row, width) for row in text.split("\n")]
+            rows = [self._cut(row, width) if line.cut else row for row in text.split("\n")]
         else:
             rows = [row for part in text.split("\n") for row in wrapped(part, width)]
         return [" " * line.indent + self._coloured(row, line.style) if row else "" for row in rows]

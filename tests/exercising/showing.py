@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 
-from exercising import blanks
+from exercising import blanks, comparing
 from exercising.book import Chapter
 from exercising.desk import ME, Desk
 from exercising.blanks import HINTS, Blank
@@ -30,20 +29,30 @@ def where(desk: Desk, options: argparse.Namespace) -> int:
 
 
 def list_all(desk: Desk, options: argparse.Namespace) -> int:
-    every = [(chapter, blank) for chapter in desk.book.chapters for blank in chapter.blanks]
-    widest = max(len(blank.title) for _, blank in every)
-    for chapter, blank in every:
-        desk.screen.show(row(desk, chapter, blank, widest))
-    passed = sum(desk.progress.is_passed(blank) for _, blank in every)
+    """A chapter a line, which fits any terminal; one chapter is opened."""
+    opened = desk.book.named(options.word)[0].name if options.word else desk.progress.chapter
+    every = [blank for chapter in desk.book.chapters for blank in chapter.blanks]
+    widest = max(len(blank.title) for blank in every)
+    for chapter in desk.book.chapters:
+        desk.screen.show(chapter_row(desk, chapter, widest))
+        if chapter.name == opened:
+            desk.screen.show(*(row(desk, chapter, blank, widest) for blank in chapter.blanks))
+    passed = sum(desk.progress.is_passed(blank) for blank in every)
     desk.say()
-    desk.say(f"{passed} of {len(every)} passed")
+    desk.say(f"{passed} of {len(every)} passed. {ME} list N opens chapter N.")
     return 0
+
+
+def chapter_row(desk: Desk, chapter: Chapter, widest: int) -> Line:
+    passed = sum(desk.progress.is_passed(blank) for blank in chapter.blanks)
+    text = f"{chapter.number:<4} {chapter.title.partition(', ')[2]:{widest + 10}}  {passed} of {len(chapter.blanks)} passed"
+    return Line(text, "good" if passed == len(chapter.blanks) else "name", wrap=False)
 
 
 def row(desk: Desk, chapter: Chapter, blank: Blank, widest: int) -> Line:
     count = blanks.size(blank, chapter.text(blank.file))
     lines = f"{count:2} line{'s' if count > 1 else ' '}"
-    text = f"{blank.number}  {blank.title:{widest}}  {lines}  {state(desk, chapter, blank)}"
+    text = f"{blank.number:4} {blank.title:{widest}}  {lines}  {state(desk, chapter, blank)}"
     return Line(text, "good" if desk.progress.is_passed(blank) else "", wrap=False)
 
 
@@ -78,7 +87,7 @@ def solution(desk: Desk, options: argparse.Namespace) -> int:
         return 1
     chapter = desk.book.chapter(blank.chapter)
     desk.say(f"{blank.name}, as chapters/{chapter.name}/{blank.file} has it:", "name")
-    desk.screen.show(*(Line(line, wrap=False) for line in blanks.book_lines(blank, chapter.text(blank.file))))
+    desk.screen.show(*(Line(line, wrap=False, cut=False) for line in blanks.book_lines(blank, chapter.text(blank.file))))
     return 0
 
 
@@ -105,12 +114,4 @@ def difference(desk: Desk, chapter: Chapter, file: str, hidden: list[Blank]) -> 
     for blank in hidden:
         if blank.file == file:
             book = blanks.blanked(blank, book)
-    names = desk.copy_name(chapter, file), f"chapters/{chapter.name}/{file}"
-    rows = difflib.unified_diff(plain(mine), plain(book), *names, lineterm="")
-    styles = {"+": "added", "-": "removed", "@": "faint"}
-    return [Line(text, styles.get(text[:1], ""), wrap=False) for text in rows]
-
-
-def plain(text: str) -> list[str]:
-    """The lines without region markers and without the header that declares blank()."""
-    return [line.rstrip() for line in text.split("\n") if not blanks.MARKER.fullmatch(line) and line.rstrip() != blanks.INCLUDE]
+    return comparing.difference(mine, book, (desk.copy_name(chapter, file), f"chapters/{chapter.name}/{file}"))
