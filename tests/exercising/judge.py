@@ -107,7 +107,7 @@ class Judge:
 
     def _endless(self, results: Results, done: Finished) -> Verdict:
         reason = "this looks like an endless loop."
-        if done.busy < BUSY * TIME_LIMIT:
+        if done.busy < BUSY * TIME_LIMIT and not done.lost:
             reason = (f"it used {done.busy:.1f} s of a processor meanwhile, so it waits for something. Does it sleep, or "
                       "wait for input or for a lock?")
         return Verdict("endless", [Line(f"It ran longer than {TIME_LIMIT} s and was stopped: {reason}", "bad"),
