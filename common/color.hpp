@@ -12,7 +12,7 @@ struct Color {
   int blue;
 };
 
-/// Where a matrix's colours start and end: blue is positive, orange is negative, pale is zero.
+/// The colours of a matrix's entries: blue is positive, orange is negative, pale is zero.
 struct ColorScale {
   double largest;  ///< the |value| that gets the full colour
 

@@ -15,15 +15,15 @@
 #include <limits>
 #include <optional>
 
+#include "common/atomic_file.hpp"
 #include "common/figure.hpp"
 #include "common/text.hpp"
-#include "common/whole_file.hpp"
 
 namespace {
 
 constexpr int user_error = 2;
 
-/// Colour is for people: not for pipes and files, and not for those who have said so
+/// Colour is for terminals, and only for readers who haven't turned it off
 /// (https://no-color.org).
 bool wants_color() {
   const char* no_color = std::getenv("NO_COLOR");
@@ -33,8 +33,8 @@ bool wants_color() {
   return isatty(STDOUT_FILENO) == 1 && !forbidden && !dumb;
 }
 
-/// A file that a program opens must not become its standard output because that one was closed:
-/// what is closed gets something that nothing can be written to.
+/// Occupies standard streams that are closed, so that no file which the program opens becomes its
+/// standard output.
 void occupy_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", O_RDONLY) != stream) std::_Exit(user_error);
@@ -55,15 +55,15 @@ std::string standard_input() {
   return content;
 }
 
-/// Whether standard output is a pipe or a connection that nobody reads any more.
+/// Whether standard output is a pipe or connection whose reader has gone.
 bool reader_has_gone() {
   pollfd output{STDOUT_FILENO, 0, 0};
   return poll(&output, 1, 0) == 1 && (output.revents & (POLLERR | POLLHUP)) != 0;
 }
 
-/// A reader that has gone away, such as `head`, has seen what it wanted to see.
-/// @throws std::runtime_error when the text, or what was printed before it, does not arrive for
-/// another reason, such as a full disk
+/// Prints the text. A reader that has gone away, such as `head`, is no error.
+/// @throws std::runtime_error when the text, or earlier output, is lost for any other reason, such
+/// as a full disk
 void print_all(const std::string& text) {
   errno = 0;
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -74,8 +74,7 @@ void print_all(const std::string& text) {
                                        reason == 0 ? "some of it is lost" : std::strerror(reason)));
 }
 
-/// The text as a number of the kind that `number` is. Nothing but the number may stand there, and
-/// no sign that does not fit its kind.
+/// Parses the whole text as a number of `number`'s type.
 template <class Number>
 bool read_number(const std::string& text, Number& number) {
   const char* end = text.data() + text.size();
@@ -89,12 +88,12 @@ Number number_between(const std::string& flag, const std::string& text, Number l
   if (!read_number(text, number) || !(number >= least && number <= most)) {
     const char* kind = std::is_integral_v<Number> ? "whole number" : "number";
     throw CLI::ValidationError(
-        fmt::format("{} {}: a {} from {} to {} is wanted", flag, text, kind, least, most));
+        fmt::format("{} {}: expected a {} from {} to {}", flag, text, kind, least, most));
   }
   return number;
 }
 
-/// A message on one line, whatever the reader has typed.
+/// A message on one line, whatever the reader has typed: control characters become "?".
 std::string on_one_line(std::string sentence) {
   const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7F; };
   std::replace_if(sentence.begin(), sentence.end(), is_control, '?');
@@ -106,8 +105,8 @@ std::string on_one_line(std::string sentence) {
   return sentence;
 }
 
-/// What CLI11 says of a command line that it cannot read, in the book's words where its own are
-/// hard to understand.
+/// CLI11's message about a command line that it can't parse, reworded where it is hard to
+/// understand.
 std::string sentence_of(const CLI::ParseError& error) {
   const std::string sentence = error.what();
   const std::size_t colon = sentence.find(": ");
@@ -155,7 +154,7 @@ struct CommandLine::Parts {
       return 0;
     }
     const int code = act();
-    print_all("");  // what has been printed must have arrived
+    print_all("");  // earlier output must have arrived
     return code;
   }
 
@@ -175,7 +174,7 @@ void CommandLine::add_switch(const std::string& flag, bool& value, const std::st
           flag,
           [&value, flag](const std::string& text) {
             if (text != "on" && text != "off") {
-              throw CLI::ValidationError(fmt::format("{} {}: on or off is wanted", flag, text));
+              throw CLI::ValidationError(fmt::format("{} {}: expected on or off", flag, text));
             }
             value = text == "on";
           },
@@ -202,7 +201,7 @@ void CommandLine::add_number(const std::string& flag, double& value, const std::
 }
 
 void CommandLine::add_text(const std::string& flag, std::string& value, const std::string& help) {
-  const std::string shown = value == "\n" ? "\\n" : value;  // a line's end would break the help
+  const std::string shown = value == "\n" ? "\\n" : value;  // a line break would break the help
   parts_->app.add_option(flag, value, help)->default_str(shown);
 }
 
@@ -213,7 +212,7 @@ void CommandLine::add_path(const std::string& flag, std::string& value, const st
           flag,
           [&value, flag](const std::string& path) {
             if (path.empty()) {
-              throw CLI::ValidationError(flag + ": the name of a file or folder is wanted");
+              throw CLI::ValidationError(flag + ": expected the path of a file or folder");
             }
             value = path;
           },
@@ -223,8 +222,8 @@ void CommandLine::add_path(const std::string& flag, std::string& value, const st
 }
 
 void CommandLine::add_seed(std::uint64_t& value) {
-  parts_->add_number<std::uint64_t>("--seed", value, "Seed of all that is drawn at random", 0,
-                                    std::numeric_limits<std::uint64_t>::max(), "N");
+  parts_->add_number<std::uint64_t>("--seed", value, "Seed of everything that is drawn at random",
+                                    0, std::numeric_limits<std::uint64_t>::max(), "N");
 }
 
 bool CommandLine::given(const std::string& flag) const {
@@ -250,28 +249,27 @@ Command::Command(std::string name, std::string summary, std::string text)
   add_text("--text", options_.text,
            "The words that attend to each other; - reads them from standard input");
   add_seed(options_.seed);
-  add_flag("--json", options_.json, "Print every tensor of the walk as JSON");
+  add_flag("--json", options_.json, "Print every tensor as JSON");
   add_path("--figure", options_.figure, "Draw the chapter's figure into this SVG file", "FILE");
-  add_switch("--positions", options_.positions,
-             "Add to each word's vector the vector of its place");
+  add_switch("--positions", options_.positions, "Add position embeddings to the token embeddings");
 }
 
-void Command::perform(const Walk& walk) {
+void Command::perform(const Demo& demo) {
   if (options_.text == "-") options_.text = standard_input();
   const Form form = options_.json ? Form::json : wants_color() ? Form::colored : Form::plain;
   Report report(form, !options_.figure.empty());
-  walk(options_, report);
-  std::optional<WholeFile> figure;
+  demo(options_, report);
+  std::optional<AtomicFile> figure;
   if (!options_.figure.empty()) {
     figure.emplace(options_.figure, heat_map_svg(report.panels(), summary_));
   }
   print_all(report.content());
-  if (figure) figure->put_in_place();
+  if (figure) figure->commit();
 }
 
-int Command::run(int argc, char** argv, const Walk& walk) {
+int Command::run(int argc, char** argv, const Demo& demo) {
   return CommandLine::run(argc, argv, [&] {
-    perform(walk);
+    perform(demo);
     return 0;
   });
 }

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// @brief The command line of a chapter's program: the options that all chapters share, and their
-/// own.
+/// @brief The command line of a chapter's program: the options that all chapters share, and the
+/// chapter's own.
 
 #include <cstdint>
 #include <functional>
@@ -11,13 +11,13 @@
 #include "common/report.hpp"
 #include "common/text.hpp"
 
-/// What every chapter's program can be told.
+/// The options of every chapter's program.
 struct Options {
   std::string text =
       "draw a map";  ///< the words that attend to each other; "-": read them from standard input
-  std::uint64_t seed = 42;  ///< of all that is drawn at random
-  bool positions = true;    ///< whether a word's place is added to its vector
-  bool json = false;        ///< print every tensor as JSON instead of the walk
+  std::uint64_t seed = 42;  ///< of everything that is drawn at random
+  bool positions = true;    ///< whether position embeddings are added
+  bool json = false;        ///< print every tensor as JSON instead of text
   std::string figure;       ///< file to draw the chapter's figure into; empty: none
 };
 
@@ -29,7 +29,7 @@ class CommandLine {
   CommandLine(std::string name, const std::string& summary);
   ~CommandLine();
 
-  /// An option with the values "on" and "off".
+  /// An option whose value is "on" or "off".
   void add_switch(const std::string& flag, bool& value, const std::string& help);
 
   /// An option without a value.
@@ -46,7 +46,7 @@ class CommandLine {
   /// An option with words.
   void add_text(const std::string& flag, std::string& value, const std::string& help);
 
-  /// An option with the name of a file or a folder, which may not be empty.
+  /// An option whose value is the path of a file or a folder, and not empty.
   /// @param kind  what the help calls it, such as "FILE"
   void add_path(const std::string& flag, std::string& value, const std::string& help,
                 const std::string& kind);
@@ -54,10 +54,10 @@ class CommandLine {
   /// The option `--seed`.
   void add_seed(std::uint64_t& value);
 
-  /// Whether the reader has given the option. Only while the program acts.
+  /// Whether the reader has given the option. To be called from within `act` only.
   bool given(const std::string& flag) const;
 
-  /// Reads the options, and then acts.
+  /// Reads the options, then calls `act`.
   /// @return the program's exit code: what `act` returns, or 2 after one sentence on standard error
   int run(int argc, char** argv, const std::function<int()>& act);
 
@@ -66,25 +66,24 @@ class CommandLine {
   std::unique_ptr<Parts> parts_;
 };
 
-/// A chapter's walk: the options that all chapters share, and what the walk reports.
+/// A chapter's demo: the options that all chapters share, and a report.
 ///
-/// A walk gets its options and an empty report, and fills it.
+/// The demo gets the options and an empty report, and fills the report.
 class Command : public CommandLine {
  public:
   /// @param name     the chapter's folder, such as "03_scaling"
   /// @param summary  one sentence for `--help`
-  /// @param text     the words that are read when the reader names none
+  /// @param text     the words to use when the reader gives none
   Command(std::string name, std::string summary, std::string text = "draw a map");
 
-  using Walk = std::function<void(const Options&, Report&)>;
+  using Demo = std::function<void(const Options&, Report&)>;
 
-  /// @return the program's exit code: 0, or 2 after one sentence on standard error. When the
-  /// options
-  ///         or the walk were at fault, nothing has been printed and no file has been written.
-  int run(int argc, char** argv, const Walk& walk);
+  /// @return the program's exit code: 0, or 2 after one sentence on standard error. After an
+  ///         error nothing has been printed and no file has been written.
+  int run(int argc, char** argv, const Demo& demo);
 
  private:
-  void perform(const Walk& walk);
+  void perform(const Demo& demo);
 
   std::string summary_;
   Options options_;

@@ -1,24 +1,24 @@
 #pragma once
 /// @file
-/// @brief What the chapters measure about scores and weights, to say in numbers what a change does.
+/// @brief Measurements of scores and weights, which show in numbers what a change does.
 
 #include <vector>
 
 #include "common/tensor.hpp"
 
-/// How spread out one row of attention weights is, in bits: 0 when one token gets all, log2(T) when
-/// all get the same.
+/// The entropy of one row of attention weights, -Σ p log2(p), in bits: 0 when one token has all the
+/// weight, log2(T) when all tokens have the same.
 double entropy_bits(const Vector& weights);
 
-/// The size of softmax's derivative at one row of weights: the Frobenius norm of the Jacobian
-/// diag(p) - p pᵀ. It tells how much a step of training can move the weights: 0 when one token has
-/// all the weight.
+/// The size of softmax's derivative at one row of weights p: the Frobenius norm of the Jacobian
+/// diag(p) - p pᵀ, which is the derivative with respect to softmax's input. 0 when one token has
+/// all the weight: then no small change of the scores moves the weights.
 double softmax_jacobian_norm(const Vector& weights);
 
-/// The standard deviation of all entries.
+/// The standard deviation of a matrix's entries.
 double standard_deviation(const Matrix& m);
 
-/// Row `row` alone, (1, d).
+/// One row as a matrix of shape (1, d).
 Matrix row_of(const Matrix& m, std::size_t row);
 
 /// The sum of one row.

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// @brief Where tensors get their memory from.
+/// @brief The memory of tensors.
 
 #include <cstddef>
 #include <new>
@@ -8,20 +8,20 @@
 
 /// Memory for `bytes`, at an address that suits vector registers and BLAS.
 ///
-/// From 2 MB upwards it asks Linux for large pages. A fresh matrix is paid for page by page as it
-/// is first written, and a pass makes many: over 2,048 tokens, large pages make it four times as
-/// fast. Elsewhere nothing is asked.
+/// From 2 MB upwards it asks Linux for large pages. A new matrix costs a page fault for each page
+/// that is first written, and a forward pass makes many matrices: with 2,048 tokens, large pages
+/// make it four times as fast.
 /// @throws std::bad_alloc
 void* allocate_tensor(std::size_t bytes);
 
-/// Gives back what `allocate_tensor` gave.
+/// Frees memory from `allocate_tensor`.
 void free_tensor(void* memory) noexcept;
 
-/// How many bytes `allocate_tensor` has given out since the program began, those that are free
-/// again included.
+/// The bytes that `allocate_tensor` has handed out since the program began, including those freed
+/// since.
 std::size_t allocated_bytes() noexcept;
 
-/// `allocate_tensor` as the C++ library and xtensor want it.
+/// `allocate_tensor` as an allocator for the C++ library and xtensor.
 template <class T>
 struct TensorAllocator {
   using value_type = T;
@@ -44,7 +44,7 @@ struct TensorAllocator {
 /// the container if that is lower.
 double available_memory();
 
-/// Refuses what would not fit, before anything of it is allocated.
+/// Rejects what wouldn't fit into memory, before any of it is allocated.
 /// @param what  the subject of the message, such as "a model with 12 layers"
 /// @throws std::runtime_error with both numbers of bytes
 void require_memory(double bytes, const std::string& what);

@@ -5,24 +5,24 @@
 
 Generator::Generator(std::uint64_t seed) : engine_(static_cast<std::uint32_t>(seed)) {}
 
-double Generator::share() {
+double Generator::unit() {
   constexpr std::uint32_t steps =
       1U << 24;  // as many as a float in [1, 2) can tell apart, and one bit
   return static_cast<double>(engine_() % steps) / steps;
 }
 
 Real Generator::uniform(Real low, Real high) {
-  // In float whatever Real is, so that a build with doubles draws the same numbers.
+  // In float whatever Real is, so that a build with double draws the same numbers.
   const auto from = static_cast<float>(low);
   const auto width = static_cast<float>(high) - from;
-  // One rounding, not two, with every compiler: so PyTorch does on processors that can multiply and
-  // add in one step.
-  return static_cast<Real>(std::fma(static_cast<float>(share()), width, from));
+  // One rounding, not two, with every compiler, as in PyTorch on processors with a fused
+  // multiply-add.
+  return static_cast<Real>(std::fma(static_cast<float>(unit()), width, from));
 }
 
 Real Generator::normal() {
-  const double angle = 2 * std::numbers::pi * share();
-  const double radius = std::sqrt(-2 * std::log1p(-share()));
+  const double angle = 2 * std::numbers::pi * unit();
+  const double radius = std::sqrt(-2 * std::log1p(-unit()));
   return static_cast<Real>(radius * std::cos(angle));
 }
 

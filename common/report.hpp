@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// @brief What a chapter's walk has to say, as text for a reader or as JSON for a script.
+/// @brief A demo's report, as text for a reader or as JSON for a script.
 
 #include <fmt/core.h>
 
@@ -16,10 +16,10 @@ using Labels = std::vector<std::string>;
 /// The names "x1", "x2" and so on.
 Labels numbered(const std::string& letter, std::size_t count);
 
-/// A labelled matrix in a walk.
+/// How a matrix is shown in a report.
 struct Shown {
-  std::string name;     ///< what the code calls it; its key in the JSON
-  std::string formula;  ///< where it comes from, such as "X Xᵀ"; may be empty
+  std::string name;     ///< the name in the code, and the key in the JSON
+  std::string formula;  ///< how it is computed, such as "X Xᵀ"; may be empty
   Labels rows;
   Labels columns;
   int decimals = 4;
@@ -31,24 +31,24 @@ struct Panel {
   Matrix values;
   Labels rows;
   Labels columns;
-  double full_color = 0;  ///< the |value| that gets the full colour; 0: the largest there is
+  double full_color = 0;  ///< the |value| that gets the full colour; 0: the largest in `values`
 };
 
-/// What a report is to become: text for a reader, with matrices plain (for a pipe) or as heat maps
-/// (for a terminal), or JSON for a script.
+/// The form of a report: text for a reader, with matrices plain (for a pipe) or as heat maps (for a
+/// terminal), or JSON for a script.
 enum class Form { plain, colored, json };
 
-/// Collects what a walk has to say. Nothing reaches the screen before `content` is asked for: a
-/// walk that fails half-way leaves no half of a report.
+/// Collects a demo's report. Nothing is printed before `content` is called, so a demo that fails
+/// half-way prints no half report.
 class Report {
  public:
-  /// @param with_figure  whether the panels of the chapter's figure are wanted, too
+  /// @param with_figure  whether to keep the panels of the chapter's figure as well
   explicit Report(Form form = Form::plain, bool with_figure = false);
   ~Report();
   Report(Report&&) noexcept;
   Report& operator=(Report&&) noexcept;
 
-  /// Starts a part.
+  /// Starts a section.
   /// @param key    its name in the JSON
   /// @param title  its headline in the text
   void section(const std::string& key, const std::string& title);
@@ -59,8 +59,7 @@ class Report {
     say_line(fmt::format(format, std::forward<Arguments>(arguments)...));
   }
 
-  /// A matrix with its names. Sides of more than ten entries are shown by their first and last
-  /// ones.
+  /// A labelled matrix. A side of more than ten entries is shortened to its first and last ones.
   /// @throws std::invalid_argument when an entry is not a number, or the labels do not fit the
   /// shape
   void matrix(const Shown& how, const Matrix& values);
@@ -72,10 +71,10 @@ class Report {
   /// A whole number with its name, printed as 1,769,472.
   void count(const std::string& name, std::size_t value, const std::string& note = "");
 
-  /// A statement that the program has checked: "yes" or "no", and the statement.
+  /// A statement that the program has checked, and "yes" or "no" before it.
   void check(const std::string& name, bool holds, const std::string& statement);
 
-  /// A heat map of the chapter's figure; kept only if the figure is wanted.
+  /// A heat map of the chapter's figure; ignored without a figure.
   /// @param full_color  the |value| that gets the full colour, 1 for weights; 0: the largest there
   /// is
   void panel(const std::string& title, const Matrix& values, const Labels& rows,
@@ -85,7 +84,7 @@ class Report {
   /// [...], "columns": [...], "values": [[...]]}, in which infinities are "inf" and "-inf".
   std::string content() const;
 
-  /// The figure's panels, in the order in which the walk gave them.
+  /// The figure's panels, in the order in which the demo added them.
   const std::vector<Panel>& panels() const;
 
  private:

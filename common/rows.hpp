@@ -1,20 +1,20 @@
 #pragma once
 /// @file
-/// @brief Rows of numbers where they lie, and what a loop over a row cannot do fast by itself.
+/// @brief Rows of a matrix, viewed in place, and the loops over them that need help to be fast.
 ///
-/// A compiler turns `for (j) y[j] = a[j] * x[j]` into vector instructions, but neither a sum (it
-/// may not change the order of additions) nor a call of `std::exp`. Those are here.
+/// A compiler turns `for (j) y[j] = a[j] * x[j]` into vector instructions, but not a sum (it may
+/// not change the order of additions) and not calls of `std::exp`. These functions do.
 
 #include <span>
 
 #include "common/tensor.hpp"
 
-/// Numbers that lie one after the other, to be read and written.
+/// A row of contiguous numbers, writable.
 using Row = std::span<Real>;
-/// Numbers that lie one after the other, to be read.
+/// A row of contiguous numbers, read-only.
 using ConstRow = std::span<const Real>;
 
-/// Row `i` of a matrix, or all of a vector, where it lies; no check.
+/// Row `i` of a matrix, or a whole vector, in place; unchecked.
 inline Row row(Matrix& m, std::size_t i) {
   return {m.data() + i * m.shape(1), m.shape(1)};
 }
@@ -28,7 +28,7 @@ inline ConstRow row(const Vector& v) {
   return {v.data(), v.size()};
 }
 
-/// All numbers of a matrix, row after row.
+/// All elements of a matrix, row by row.
 inline Row numbers(Matrix& m) {
   return {m.data(), m.size()};
 }
@@ -36,17 +36,17 @@ inline ConstRow numbers(const Matrix& m) {
   return {m.data(), m.size()};
 }
 
-/// The sum of the numbers; 0 when there is none.
+/// The sum; 0 for an empty row.
 Real sum_of(ConstRow x);
 
-/// The largest number; −∞ when there is none.
+/// The maximum; −∞ for an empty row.
 Real max_of(ConstRow x);
 
-/// The sum of the products x[j] y[j] of two rows of one length.
+/// The dot product of two rows of the same length.
 Real dot(ConstRow x, ConstRow y);
 
-/// out[j] = e^x[j]. The two rows have one length, and may be the same.
+/// out[j] = e^x[j]. The rows have the same length, and may be the same row.
 void exp_into(Row out, ConstRow x);
 
-/// out[j] = tanh(x[j]). The two rows have one length, and may be the same.
+/// out[j] = tanh(x[j]). The rows have the same length, and may be the same row.
 void tanh_into(Row out, ConstRow x);

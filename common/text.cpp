@@ -24,14 +24,14 @@ void require_length(std::size_t T, const std::string& name) {
   }
 }
 
-/// FNV-1a: turns a word into the seed of its vector.
+/// FNV-1a: the seed of a word's token embedding.
 std::uint64_t seed_of(const std::string& word) {
   std::uint64_t hash = 14695981039346656037ULL;
   for (const char c : word) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
   return hash ^ (hash >> 32);
 }
 
-/// The encodings of the running example, "draw a map": what `embed` must give for it.
+/// The encodings of the running example, "draw a map", which `embed` must return.
 struct Encoding {
   std::size_t position;
   double x;

@@ -1,7 +1,6 @@
 #pragma once
 /// @file
-/// @brief From a sentence to the matrix that attention reads: words, token vectors, position
-/// vectors.
+/// @brief From a sentence to the input of attention: tokens, token embeddings, position embeddings.
 
 #include <cstddef>
 #include <string>
@@ -15,44 +14,45 @@
 /// length.
 constexpr std::size_t max_tokens = 4096;
 
-/// Whether a character may be shown: it is no control character and no noncharacter. Control
-/// characters could drive the reader's terminal, and neither kind may stand in XML.
+/// Whether a character may be shown: control characters could drive the reader's terminal, and
+/// neither they nor noncharacters are allowed in XML.
 bool is_printable(std::int32_t code);
 
-/// Refuses what is neither white space nor printable.
+/// Rejects a character that is neither white space nor printable.
 /// @throws std::invalid_argument with the character and its offset
 void require_text(const Character& c, const std::string& name);
 
-/// Cuts a text at its white space. Words that look the same are the same: the text is brought into
-/// Unicode's composed form (NFC) first.
+/// Splits a text at white space. The text is brought into Unicode's composed form (NFC) first, so
+/// that words that look the same are the same.
 /// @param name  what the messages call it
 /// @throws std::invalid_argument when the text is not UTF-8 (with the offset of the byte), contains
 /// a control
 ///         character, has no word in it, or has more than `max_tokens` words.
 std::vector<std::string> split_words(std::string_view text, const std::string& name = "the text");
 
-/// A sequence that attention can read.
+/// A sequence of tokens with its embeddings.
 struct Sequence {
   std::vector<std::string> tokens;  ///< T words
   Matrix token_embeddings;          ///< (T, d_in)
   Matrix position_embeddings;       ///< (T, d_in); zeros when positions are off
-  Matrix X;                         ///< (T, d_in) their sum: what attention reads
+  Matrix X;                         ///< (T, d_in) their sum: the input of attention
 };
 
-/// Gives each word its vector and, if `positions`, adds the vector of its place.
+/// Gives each word its token embedding and, if `positions`, adds the position embedding.
 ///
-/// A word's vector is the same wherever the word stands. In two dimensions "draw", "a" and "map"
-/// have the vectors that, with places 0, 1 and 2 added, give the encodings of the book's running
-/// example. All other vectors are drawn from a generator whose seed is the word. A place's vector
-/// is that of "Attention Is All You Need", section 3.5: sin(place / 10000^(2i / d_in)) in column 2i
-/// and the cosine of the same in column 2i + 1.
+/// A word has the same token embedding wherever it is. In two dimensions those of "draw", "a" and
+/// "map" are chosen so that, with the position embeddings of positions 0, 1 and 2, they give the
+/// encodings of the book's running example. All other token embeddings are random, from a generator
+/// whose seed is the word. Position embeddings are those of "Attention Is All You Need", section
+/// 3.5: sin(position / 10000^(2i / d_in)) in column 2i, and the cosine of the same in column 2i
+/// + 1.
 Sequence embed(const std::vector<std::string>& words, std::size_t d_in, bool positions);
 
-/// The first `count` tokens of a sequence, or all if it has fewer.
+/// The first `count` tokens of a sequence, or all of them if it has fewer.
 Sequence first_tokens(const Sequence& sequence, std::size_t count);
 
-/// The columns a text takes on a terminal: combining characters none, wide characters and emoji
-/// two.
+/// The number of columns that a text takes on a terminal: combining characters take none, wide
+/// characters and emoji two.
 /// @param text  UTF-8
 std::size_t display_width(std::string_view text);
 
@@ -62,8 +62,8 @@ std::string clip(const std::string& text, std::size_t width);
 /// A word in a sentence: in quotation marks, and cut to twenty columns.
 std::string quoted(const std::string& word);
 
-/// A name as it is typed into a shell: in quotation marks, unless it has nothing but letters,
-/// digits and signs that a shell leaves alone.
+/// A name as one would type it into a shell: quoted unless it consists of letters, digits and
+/// characters without a meaning for the shell.
 std::string for_shell(const std::string& name);
 
 /// 1769472 as "1,769,472".

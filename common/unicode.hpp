@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// @brief What the book asks of Unicode. The programs ask utf8proc; a page of the HTML book asks
-/// the browser, which brings the same tables (docs/live/unicode.cpp).
+/// @brief The book's questions to Unicode. In the programs utf8proc answers them; in the HTML book
+/// the browser, which has the same tables (docs/live/unicode.cpp).
 
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-/// One character of a text: where it starts, and which it is.
+/// One character of a text: its code, and where it starts.
 struct Character {
   std::size_t offset;
   std::size_t length;  ///< in bytes
@@ -24,14 +24,14 @@ Character character_at(std::string_view text, std::size_t offset, const std::str
 /// Whether a character is white space of any kind, line breaks and tabs included.
 bool is_space(std::int32_t code);
 
-/// Whether a character is of the kind that drives a terminal and shows nothing.
+/// Whether a character is a control character, which drives a terminal and shows nothing.
 bool is_control(std::int32_t code);
 
 /// The word in Unicode's composed form (NFC), in which words that look the same are the same.
 std::string composed(const std::string& word);
 
-/// A part of a text that a terminal shows as one sign: a letter with its accents, or an emoji made
-/// of several characters.
+/// A grapheme: a part of a text that a terminal shows as one sign: a letter with its accents, or an
+/// emoji made of several characters.
 struct Sign {
   std::string_view text;
   std::size_t columns;  ///< how many it takes on the terminal

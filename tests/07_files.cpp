@@ -324,7 +324,7 @@ TEST_CASE("a file that cannot be written leaves nothing half-written") {
   CHECK(folder.files() == 1);
 }
 
-TEST_CASE("what is no plain file is refused") {
+TEST_CASE("anything but a regular file is rejected") {
   const TemporaryFolder folder;
   CHECK(throws_saying([&] { SafetensorsFile(folder.path() / "no"); },
                       "no: No such file or directory"));

@@ -8,7 +8,7 @@
 #include "common/measure.hpp"
 #include "common/report.hpp"
 #include "common/text.hpp"
-#include "common/whole_file.hpp"
+#include "common/atomic_file.hpp"
 #include "files.hpp"
 #include "reference.hpp"
 #include "support.hpp"
@@ -308,22 +308,22 @@ TEST_CASE("a figure escapes its words and says what it shows") {
 TEST_CASE("a file is written whole or not at all") {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "figure.svg";
-  WholeFile(path, "first").put_in_place();
+  AtomicFile(path, "first").commit();
   {
-    const WholeFile abandoned(path, "never");
+    const AtomicFile abandoned(path, "never");
     CHECK(content_of(path) == "first");
     CHECK(folder.files() == 2);
   }
   CHECK(folder.files() == 1);
   fs::create_symlink(path, folder.path() / "link.svg");
-  WholeFile(folder.path() / "link.svg", "second").put_in_place();
+  AtomicFile(folder.path() / "link.svg", "second").commit();
   CHECK(content_of(path) == "second");
   CHECK(folder.files() == 2);
-  CHECK(throws_saying([&] { WholeFile(folder.path() / "no" / "figure.svg", "x"); },
+  CHECK(throws_saying([&] { AtomicFile(folder.path() / "no" / "figure.svg", "x"); },
                       "No such file or directory"));
-  CHECK(throws_saying([&] { WholeFile(path / "figure.svg", "x"); }, "Not a directory"));
-  CHECK(throws_saying([&] { WholeFile(folder.path(), "x"); }, "it is a folder"));
-  CHECK(throws_saying([] { WholeFile("/dev/null", "x"); }, "it is not a plain file"));
+  CHECK(throws_saying([&] { AtomicFile(path / "figure.svg", "x"); }, "Not a directory"));
+  CHECK(throws_saying([&] { AtomicFile(folder.path(), "x"); }, "it is a folder"));
+  CHECK(throws_saying([] { AtomicFile("/dev/null", "x"); }, "it is not a regular file"));
   CHECK(folder.files() == 2);
 }
 
@@ -331,20 +331,20 @@ TEST_CASE("a link leads to the file that is written whether it is there or not")
   const TemporaryFolder folder;
   fs::create_symlink("second", folder.path() / "first");
   fs::create_symlink(folder.path() / "file", folder.path() / "second");
-  WholeFile(folder.path() / "first", "content").put_in_place();
+  AtomicFile(folder.path() / "first", "content").commit();
   CHECK(content_of(folder.path() / "file") == "content");
   CHECK(fs::is_symlink(folder.path() / "first"));
   CHECK(fs::is_symlink(folder.path() / "second"));
   fs::create_symlink("there", folder.path() / "here");
   fs::create_symlink("here", folder.path() / "there");
-  CHECK(throws_saying([&] { WholeFile(folder.path() / "here", "x"); }, "without end"));
+  CHECK(throws_saying([&] { AtomicFile(folder.path() / "here", "x"); }, "without end"));
 }
 
 TEST_CASE("what only its owner may read stays so when it is written anew") {
   const TemporaryFolder folder;
   const fs::path path = folder.add("private", "first");
   fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
-  WholeFile(path, "second").put_in_place();
+  AtomicFile(path, "second").commit();
   CHECK(content_of(path) == "second");
   CHECK(fs::status(path).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
 }
@@ -352,13 +352,13 @@ TEST_CASE("what only its owner may read stays so when it is written anew") {
 TEST_CASE("a file that is written part by part is not seen before it is whole") {
   const TemporaryFolder folder;
   const fs::path path = folder.add("weights", "before");
-  WholeFile file(path);
+  AtomicFile file(path);
   file.write("one ", 4);
   file.write(nullptr, 0);
   file.write("two", 3);
   file.flush();
   CHECK(content_of(path) == "before");
-  file.put_in_place();
+  file.commit();
   CHECK(content_of(path) == "one two");
   CHECK(folder.files() == 1);
 }
@@ -368,13 +368,13 @@ TEST_CASE("on a full disk the file from before stays and nothing else does") {
   const fs::path path = folder.add("weights", "before");
   {
     const SmallDisk small(100000);
-    CHECK(throws_saying([&] { WholeFile(path, std::string(200000, 'x')); },
+    CHECK(throws_saying([&] { AtomicFile(path, std::string(200000, 'x')); },
                         "weights: File too large"));
     CHECK(throws_saying(
         [&] {
-          WholeFile file(path);
+          AtomicFile file(path);
           for (int i = 0; i < 200000; ++i) file.write("x", 1);
-          file.put_in_place();
+          file.commit();
         },
         "weights: File too large"));
   }
@@ -391,13 +391,13 @@ TEST_CASE("what a killed program has left half-written is removed and nothing el
     folder.add(other, "someone's");
   }
   const fs::path path = folder.path() / "weights";
-  WholeFile first(path);
+  AtomicFile first(path);
   const fs::path half_written = folder.path() / fmt::format("weights.{}.unfinished", getpid());
   CHECK(fs::exists(half_written));
   CHECK_FALSE(fs::exists(folder.path() / "weights.999999999.unfinished"));
-  CHECK(throws_saying([&] { WholeFile second(path); }, "File exists"));  // the first lives on
+  CHECK(throws_saying([&] { AtomicFile second(path); }, "File exists"));  // the first lives on
   CHECK(fs::exists(half_written));
-  first.put_in_place();
+  first.commit();
   CHECK(folder.files() == 7);
 }
 
@@ -405,16 +405,16 @@ TEST_CASE("a file is read whole or refused") {
   const TemporaryFolder folder;
   const std::string content(100000, 'x');
   const fs::path path = folder.add("text", content);
-  CHECK(read_whole_file(path, 100000) == content);
+  CHECK(read_file(path, 100000) == content);
   CHECK(
-      throws_saying([&] { read_whole_file(path, 99999); }, "text: it has more than 99,999 bytes"));
-  CHECK(read_whole_file(folder.add("empty", ""), 0).empty());
-  CHECK(throws_saying([&] { read_whole_file(folder.path() / "no", 9); },
+      throws_saying([&] { read_file(path, 99999); }, "text: it has more than 99,999 bytes"));
+  CHECK(read_file(folder.add("empty", ""), 0).empty());
+  CHECK(throws_saying([&] { read_file(folder.path() / "no", 9); },
                       "no: No such file or directory"));
-  CHECK(throws_saying([&] { read_whole_file(folder.path(), 9); }, "it is a folder"));
-  CHECK(throws_saying([] { read_whole_file("/dev/zero", 1000); }, "more than 1,000 bytes"));
-  CHECK(read_plain_file(path, 100000) == content);
-  CHECK(throws_saying([] { read_plain_file("/dev/zero", 1000); }, "it is not a plain file"));
+  CHECK(throws_saying([&] { read_file(folder.path(), 9); }, "it is a folder"));
+  CHECK(throws_saying([] { read_file("/dev/zero", 1000); }, "more than 1,000 bytes"));
+  CHECK(read_regular_file(path, 100000) == content);
+  CHECK(throws_saying([] { read_regular_file("/dev/zero", 1000); }, "it is not a regular file"));
 }
 
 TEST_CASE("entropy and gradient of a row of weights") {

@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "common/memory.hpp"
-#include "common/whole_file.hpp"
+#include "common/atomic_file.hpp"
 #include "config_file.hpp"
 
 namespace {
@@ -137,10 +137,10 @@ bool is_left_over(const fs::path& path) {
   const std::string name = path.filename().string();
   try {
     if (name == "config.json") {
-      return read_plain_file(path, most_left_over) == config_json(read_config(path).config);
+      return read_regular_file(path, most_left_over) == config_json(read_config(path).config);
     }
     if (name == "characters.json") {
-      return read_plain_file(path, most_left_over) == Vocabulary::load(path).to_json();
+      return read_regular_file(path, most_left_over) == Vocabulary::load(path).to_json();
     }
     return is_optimizer(name) && SafetensorsFile(path).find("mean.token_embedding") != nullptr;
   } catch (const std::exception&) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/text.hpp"
-#include "common/whole_file.hpp"
+#include "common/atomic_file.hpp"
 #include "json_text.hpp"
 
 namespace {
@@ -145,7 +145,7 @@ ConfigFile parse_config(std::string_view text, const std::string& name) {
 }
 
 ConfigFile read_config(const std::filesystem::path& path) {
-  return parse_config(read_plain_file(path, most_bytes), path.string());
+  return parse_config(read_regular_file(path, most_bytes), path.string());
 }
 
 std::string config_json(const Config& config) {
@@ -174,5 +174,5 @@ std::string config_json(const Config& config) {
 }
 
 void write_config(const std::filesystem::path& path, const Config& config) {
-  WholeFile(path, config_json(config)).put_in_place();
+  AtomicFile(path, config_json(config)).commit();
 }

@@ -33,7 +33,7 @@ std::uint64_t size_of_plain_file(const std::string& path) {
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) refuse(path, error ? error.message() : std::strerror(ENOENT));
   if (fs::is_directory(status)) refuse(path, "it is a folder");
-  if (!fs::is_regular_file(status)) refuse(path, "it is not a plain file");
+  if (!fs::is_regular_file(status)) refuse(path, "it is not a regular file");
   return fs::file_size(path);
 }
 
@@ -155,7 +155,7 @@ SafetensorsHeader header_for(const std::vector<TensorToWrite>& tensors, const Me
 
 }  // namespace
 
-void write_safetensors(WholeFile& file, const std::vector<TensorToWrite>& tensors,
+void write_safetensors(AtomicFile& file, const std::vector<TensorToWrite>& tensors,
                        const Metadata& metadata) {
   for (const TensorToWrite& tensor : tensors) require_finite(tensor);
   const std::string header = header_text(header_for(tensors, metadata));
@@ -169,7 +169,7 @@ void write_safetensors(WholeFile& file, const std::vector<TensorToWrite>& tensor
 
 void write_safetensors(const fs::path& path, const std::vector<TensorToWrite>& tensors,
                        const Metadata& metadata) {
-  WholeFile file(path);
+  AtomicFile file(path);
   write_safetensors(file, tensors, metadata);
-  file.put_in_place();
+  file.commit();
 }

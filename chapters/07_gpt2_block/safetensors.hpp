@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/real.hpp"
-#include "common/whole_file.hpp"
+#include "common/atomic_file.hpp"
 #include "safetensors_header.hpp"
 
 /// A file of tensors that is open for reading.
@@ -56,7 +56,7 @@ struct TensorToWrite {
 /// @param file  is left for the caller to flush and to put in place
 /// @throws std::runtime_error when the file cannot be written, std::invalid_argument when two
 /// tensors have one name, or with the first number that is not finite
-void write_safetensors(WholeFile& file, const std::vector<TensorToWrite>& tensors,
+void write_safetensors(AtomicFile& file, const std::vector<TensorToWrite>& tensors,
                        const Metadata& metadata = {});
 
 /// The same, into a file that appears whole or not at all.

@@ -11,7 +11,7 @@
 #include "checkpoint.hpp"
 #include "common/memory.hpp"
 #include "common/text.hpp"
-#include "common/whole_file.hpp"
+#include "common/atomic_file.hpp"
 #include "config_file.hpp"
 #include "folder.hpp"
 #include "progress.hpp"
@@ -179,8 +179,8 @@ class Run {
     save_model(settings_.out, trainer_.model, metadata);
     saved_ = trainer_.steps;
     remove_other_optimizers(settings_.out, trainer_.steps);
-    WholeFile(settings_.out / "losses.csv", loss_table(points_)).put_in_place();
-    WholeFile(settings_.out / "losses.svg", loss_curve_svg(points_)).put_in_place();
+    AtomicFile(settings_.out / "losses.csv", loss_table(points_)).commit();
+    AtomicFile(settings_.out / "losses.svg", loss_curve_svg(points_)).commit();
   }
 
   [[noreturn]] void give_up(const std::string& reason) const {
@@ -262,7 +262,7 @@ std::string text_to_go_on_with(const RunSettings& settings, const Metadata& meta
   std::error_code ignored;
   if (fs::is_other(settings.data, ignored)) {  // a pipe has been read
     throw std::runtime_error(
-        fmt::format("{} is not a plain file; {} was trained on it: name a text with --data",
+        fmt::format("{} is not a regular file; {} was trained on it: name a text with --data",
                     settings.data.string(), name));
   }
   std::string text;
@@ -288,7 +288,7 @@ std::vector<LossPoint> points_until(const fs::path& folder, std::size_t step) {
   std::error_code error;
   if (!fs::exists(path, error) && !error) return {};
   std::vector<LossPoint> points =
-      parse_loss_table(read_plain_file(path, most_table_bytes), path.string());
+      parse_loss_table(read_regular_file(path, most_table_bytes), path.string());
   std::erase_if(points, [&](const LossPoint& point) { return point.step > step; });
   return points;
 }

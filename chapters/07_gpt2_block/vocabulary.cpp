@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "common/text.hpp"
-#include "common/whole_file.hpp"
+#include "common/atomic_file.hpp"
 #include "json_text.hpp"
 
 namespace {
@@ -70,11 +70,11 @@ std::string Vocabulary::to_json() const {
 }
 
 Vocabulary Vocabulary::load(const std::filesystem::path& path) {
-  return from_json(read_plain_file(path, most_characters), path.string());
+  return from_json(read_regular_file(path, most_characters), path.string());
 }
 
 void Vocabulary::save(const std::filesystem::path& path) const {
-  WholeFile(path, to_json()).put_in_place();
+  AtomicFile(path, to_json()).commit();
 }
 
 std::vector<int> Vocabulary::encode(std::string_view text, const std::string& name) const {
@@ -117,7 +117,7 @@ void Vocabulary::require_choice(const std::string& name) const {
 }
 
 std::string read_text(const std::filesystem::path& path) {
-  std::string text = read_whole_file(path, most_text);
+  std::string text = read_file(path, most_text);
   const std::string name = path.string();
   if (text.empty() || text == byte_order_mark) {
     throw std::invalid_argument(name + " is empty: there is not one symbol in it");

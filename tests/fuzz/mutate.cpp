@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "common/whole_file.hpp"
+#include "common/atomic_file.hpp"
 #include "reader.hpp"
 
 namespace {
@@ -207,7 +207,7 @@ int main(int argc, char** argv) {
   if (arguments.size() < 3) fail("usage: fuzz_NAME SECONDS FILE...");
   std::vector<std::string> files;
   for (std::size_t i = 2; i < arguments.size(); ++i) {
-    files.push_back(read_whole_file(arguments[i], largest_file));
+    files.push_back(read_file(arguments[i], largest_file));
   }
   const LastInput last(arguments[0] + ".input");
   const std::size_t tried = try_all(files, std::stoi(arguments[1]), last);

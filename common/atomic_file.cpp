@@ -1,4 +1,4 @@
-#include "common/whole_file.hpp"
+#include "common/atomic_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -44,15 +44,15 @@ fs::path without_link(fs::path path) {
   return path;
 }
 
-void require_plain_or_new(const fs::path& path) {
+void require_regular_or_new(const fs::path& path) {
   std::error_code ignored;
   if (!fs::exists(path, ignored) || fs::is_regular_file(path, ignored)) return;
   refuse_writing(path,
-                 fs::is_directory(path, ignored) ? "it is a folder" : "it is not a plain file");
+                 fs::is_directory(path, ignored) ? "it is a folder" : "it is not a regular file");
 }
 
-/// The file that a temporary name belongs to: what stands before the number of a process and the
-/// suffix. Empty: it is no temporary name.
+/// The file that a temporary name belongs to: the part before the process id and the suffix. Empty
+/// when the name isn't a temporary one.
 std::string_view file_of_temporary_name(std::string_view name) {
   if (!name.ends_with(suffix)) return "";
   name.remove_suffix(suffix.size());
@@ -64,7 +64,7 @@ std::string_view file_of_temporary_name(std::string_view name) {
   return is_number ? name.substr(0, dot) : "";
 }
 
-/// A program that writes holds a lock on its temporary file, which ends with it.
+/// A program holds a lock on its temporary file while it writes; the lock ends with the program.
 void remove_if_abandoned(const fs::path& temporary) {
   const int file = open(temporary.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (file < 0) return;
@@ -76,24 +76,24 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
 
-/// A new file with the lock that tells others that it is being written; null: see errno. It gets
-/// the owner and the mode of the file whose place it is to take, as far as the system lets it.
+/// A new file, locked so that others see that it's being written; null: see errno. It gets the
+/// owner and the mode of the file that it will replace, as far as the system allows.
 std::FILE* open_new_file(const fs::path& path, const fs::path& before) {
   struct stat old {};
   const bool replaces = stat(before.c_str(), &old) == 0;
-  const mode_t mode = replaces ? 0600 : 0666;  // at first nobody else may look
+  const mode_t mode = replaces ? 0600 : 0666;  // nobody else may read it yet
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (file < 0) return nullptr;
   if (replaces) {
     [[maybe_unused]] const int owner = fchown(file, old.st_uid, old.st_gid);
     fchmod(file, old.st_mode & 07777);
   }
-  flock(file, LOCK_EX | LOCK_NB);  // where there are no locks, nothing is removed either
+  flock(file, LOCK_EX | LOCK_NB);  // without locks nothing is removed either
   return fdopen(file, "wb");
 }
 
-/// A new name is on the disk only when its folder is. Some file systems cannot flush a folder; the
-/// file is in its place in any case.
+/// A rename is on the disk only once its folder is. Some file systems can't flush a folder; the
+/// file has been renamed in any case.
 void flush_folder_of(const fs::path& path) {
   const int file = open(folder_of(path).c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return;
@@ -113,8 +113,8 @@ void remove_abandoned_files(const fs::path& folder,
   }
 }
 
-WholeFile::WholeFile(const fs::path& path) : path_(without_link(path)) {
-  require_plain_or_new(path_);
+AtomicFile::AtomicFile(const fs::path& path) : path_(without_link(path)) {
+  require_regular_or_new(path_);
   remove_abandoned_files(
       folder_of(path_), [&](const std::string& name) { return name == path_.filename().string(); });
   const fs::path temporary = path_.string() + fmt::format(".{}{}", getpid(), suffix);
@@ -123,28 +123,28 @@ WholeFile::WholeFile(const fs::path& path) : path_(without_link(path)) {
   temporary_ = temporary;
 }
 
-WholeFile::WholeFile(const fs::path& path, const std::string& content) : WholeFile(path) {
+AtomicFile::AtomicFile(const fs::path& path, const std::string& content) : AtomicFile(path) {
   write(content.data(), content.size());
   flush();
 }
 
-WholeFile::~WholeFile() {
+AtomicFile::~AtomicFile() {
   if (!temporary_.empty()) std::remove(temporary_.c_str());
 }
 
-void WholeFile::write(const void* bytes, std::size_t count) {
+void AtomicFile::write(const void* bytes, std::size_t count) {
   if (count > 0 && std::fwrite(bytes, 1, count, file_.get()) != count) {
     refuse_writing(path_, std::strerror(errno));
   }
 }
 
-void WholeFile::flush() {
+void AtomicFile::flush() {
   if (std::fflush(file_.get()) != 0 || fsync(fileno(file_.get())) != 0) {
     refuse_writing(path_, std::strerror(errno));
   }
 }
 
-void WholeFile::put_in_place() {
+void AtomicFile::commit() {
   flush();
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
     refuse_writing(path_, std::strerror(errno));
@@ -153,7 +153,7 @@ void WholeFile::put_in_place() {
   flush_folder_of(path_);
 }
 
-std::string read_whole_file(const fs::path& path, std::size_t most) {
+std::string read_file(const fs::path& path, std::size_t most) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) refuse("read", path, "it is a folder");
   std::ifstream file(path, std::ios::binary);
@@ -168,8 +168,8 @@ std::string read_whole_file(const fs::path& path, std::size_t most) {
   return content;
 }
 
-std::string read_plain_file(const fs::path& path, std::size_t most) {
+std::string read_regular_file(const fs::path& path, std::size_t most) {
   std::error_code ignored;
-  if (fs::is_other(path, ignored)) refuse("read", path, "it is not a plain file");
-  return read_whole_file(path, most);
+  if (fs::is_other(path, ignored)) refuse("read", path, "it is not a regular file");
+  return read_file(path, most);
 }
