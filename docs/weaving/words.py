@@ -62,7 +62,7 @@ def rules(book: Book) -> Rules:
             exceptions.append(Exemption(exception["files"], spaced(re.escape(spoken(exception["words"]))), number))
         else:
             raise BookError(f"line {number} is not \"word PATTERN -> BETTER\", \"name PATTERN -> BETTER\" "
-                          "or \"except FILES | WORDS | REASON\"")
+                            "or \"except FILES | WORDS | REASON\"")
     return Rules(words, exceptions)
 
 

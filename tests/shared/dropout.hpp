@@ -126,8 +126,8 @@ TEST_CASE("dropout of 0 keeps every weight and dropout of 1 zeroes all", "[A15]"
 TEST_CASE("a dropout probability outside 0 to 1 is rejected with its value", "[A15]") {
   Generator generator(18);
   const Real inf = std::numeric_limits<Real>::infinity();
-  for (const Real p : {Real(-0.5), Real(1.5), Real(20), inf, -inf,
-                       std::numeric_limits<Real>::quiet_NaN()}) {
+  for (const Real p :
+       {Real(-0.5), Real(1.5), Real(20), inf, -inf, std::numeric_limits<Real>::quiet_NaN()}) {
     INFO("p is " << p);
     CHECK_THAT(message_of([&] { dropout(matrix(2, 2, 1), p, generator); }),
                ContainsSubstring(fmt::format("dropout probability is {}", p)));
