@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// @brief Atomic writes: a file appears complete or not at all. And reading a whole file.
+/// @brief Atomic writes: a file appears complete or not at all. And reading a file at once.
 
 #include <cstddef>
 #include <cstdio>

@@ -61,7 +61,7 @@ bool reader_has_gone() {
   return poll(&output, 1, 0) == 1 && (output.revents & (POLLERR | POLLHUP)) != 0;
 }
 
-/// Prints the text. A reader that has gone away, such as `head`, is no error.
+/// Prints the text. It isn't an error when the reader has gone away, as `head` does.
 /// @throws std::runtime_error when the text, or earlier output, is lost for any other reason, such
 /// as a full disk
 void print_all(const std::string& text) {

@@ -128,8 +128,8 @@ void matmul_into(const MatrixSpan& out, const MatrixView& a, const MatrixView& b
 /// @throws std::invalid_argument when the inner sizes differ or `out` has the wrong shape
 void matmul_add(const MatrixSpan& out, const MatrixView& a, const MatrixView& b);
 
-/// Tells BLAS to do each product on the thread that asks for it, as programs with threads of their
-/// own want. Only OpenBLAS can be told; with others nothing happens.
+/// Makes BLAS run each product on the calling thread, for programs that start threads themselves.
+/// Only OpenBLAS has such a setting; other libraries are left alone.
 void use_one_thread_a_product();
 
 /// The maximum; −∞ for an empty vector. (xt::amax and xt::sum take four times as long.)
