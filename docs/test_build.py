@@ -19,7 +19,7 @@ DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 sys.path.insert(0, str(DOCS))
 
-from building import code, diffs, formulas, graphs, headers, pages, searching, site, texts  # noqa: E402
+from building import code, diffs, formulas, frame, graphs, headers, pages, searching, site, texts  # noqa: E402
 from building.texts import Text  # noqa: E402
 from weaving.book import Book, BookError  # noqa: E402
 from weaving.page import Page  # noqa: E402
@@ -199,6 +199,22 @@ class Changes(unittest.TestCase):
         self.assertEqual(diffs.files_to_compare(BOOK, CHAPTER)[:2], ["attention.hpp", "main.cpp"])
 
 
+class Frames(unittest.TestCase):
+    def test_shared_tests_belong_to_no_chapter(self):
+        shared = [path for path in BOOK.test_files(CHAPTER) if path.parent.name == "shared"]
+        self.assertTrue(shared)
+        self.assertEqual({site.chapter_of(BOOK, path) for path in shared}, {None})
+        self.assertEqual([words for _, words in frame.companions(BOOK, CHAPTER)],
+                         ["What changes", "attention.hpp", "main.cpp", "The tests", "Functions and types"])
+
+    def test_the_reference_follows_the_last_chapter(self):
+        last = BOOK.chapters[-1]
+        self.assertEqual(frame.neighbours(BOOK, site.chapter_page(last))[1], ("answers.html", "Answers"))
+        self.assertEqual(frame.neighbours(BOOK, "glossary.html"), (("answers.html", "Answers"),
+                                                                    ("bibliography.html", "Bibliography")))
+        self.assertEqual(site.address_of(BOOK, CHAPTER.readme, "../../docs/glossary.md#softmax"), "glossary.html#softmax")
+
+
 class Pages(unittest.TestCase):
     def test_doxygens_blank_before_html_goes_and_the_authors_stays(self):
         page = pages.DoxygenPage("chapter_03.html", "", "<p >A (\u2060 <code>b</code>) and \u2060<code>c</code>.</p>")
@@ -315,8 +331,8 @@ class Building(unittest.TestCase):
         readme = self.root / "chapters/03_scaling/README.md"
         text = readme.read_text(encoding="utf-8").rstrip("\n")
         wrong = {"no.py": "nowhere", "../../tests/no.json": "nowhere", "figures/no.svg": "nowhere", "no.txt#L3": "nowhere",
-                 "../../docs/test_build.py": "to what has no page in the book",
-                 "../../docs/figures": "to what has no page in the book"}
+                 "../../docs/test_build.py": "to a file that has no page in the book",
+                 "../../docs/figures": "to a file that has no page in the book"}
         right = ["../../common", "../../docs/budgets.txt", "../../tests/run", "attention.hpp#L9", "https://example.org/no.py"]
         links = "\n".join(f"[`here`]({target})" for target in [*wrong, *right])
         readme.write_text(f"{text}\n\n{links}\n", encoding="utf-8")
@@ -361,7 +377,7 @@ class Building(unittest.TestCase):
     def test_without_emscripten_the_figures_stand_still(self):
         said = self.build(expect=0, environment=self.with_tools(
             "bash env cat grep awk sed sort paste dirname mkdir rm dot node c++ doxygen katex diff git mktemp"))
-        self.assertIn("lacks its live figures", said)
+        self.assertIn("static pictures instead of live figures", said)
         self.assertIn("apt-get install emscripten", said)
         self.assertIn("figures/07-training.svg", (self.root / "build/docs/html/chapter_07.html").read_text(encoding="utf-8"))
         self.assertFalse((self.root / "build/docs/html/live").exists())

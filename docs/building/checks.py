@@ -59,7 +59,7 @@ def links_to_no_page(book: Book, place: Place, page: Page) -> Iterator[Problem]:
         path = destination(book, place.readme, unquote(match["target"].partition("#")[0]))
         if path.exists() and path not in site.paths_shown(book):
             line = page.line_of(match.start("target"))
-            yield Problem(page.name, line, f"the link to {match['target']} leads to what has no page in the book")
+            yield Problem(page.name, line, f"the link to {match['target']} leads to a file that has no page in the book")
 
 
 def missing_pictures(book: Book, place: Place, page: Page) -> Iterator[Problem]:

@@ -40,7 +40,7 @@ def build(root: Path) -> None:
     programs = Programs(root, root / "build" / "release")
     wrong = checks.problems(book, programs)
     if wrong:
-        raise Stopped("\n".join(["the texts must be mended first:", *map(str, wrong)]))
+        raise Stopped("\n".join(["these must be fixed before the book can be built:", *map(str, wrong)]))
     show("reading the texts and the code")
     write_input(book, fresh(work / "input"))
     run_doxygen(root, fresh(work / "doxygen"))
@@ -99,7 +99,7 @@ def run_doxygen(root: Path, folder: Path) -> None:
     done = subprocess.run(["doxygen", "-"], cwd=root, input="\n".join(settings), capture_output=True, text=True)
     said = IGNORED.sub("", done.stdout + done.stderr).replace(f"{root}/build/docs/input/", "").strip()
     if done.returncode or said:
-        raise Stopped(f"Doxygen is not content:\n{said}")
+        raise Stopped(f"Doxygen reports:\n{said}")
 
 
 def build_live_figures(root: Path, folder: Path) -> None:
@@ -107,7 +107,7 @@ def build_live_figures(root: Path, folder: Path) -> None:
     if not (root / LIVE_BUILD).exists():
         return
     if shutil.which("emcc") is None:
-        note("The book lacks its live figures, and shows their pictures: emscripten is not there "
+        note("The book has static pictures instead of live figures, because emscripten isn't installed "
              "(on Debian and Ubuntu: apt-get install emscripten).")
         return
     show("compiling the live figures")

@@ -38,7 +38,7 @@ class Frame:
         yield "</ul>"
         back = site.back_pages(self._book)
         if back:
-            yield f"<h2>At the back</h2>\n{links(back, address)}"
+            yield f"<h2>Reference</h2>\n{links(back, address)}"
         yield "<h2>Code</h2>"
         yield links([(site.FILES, "All files"), (site.SHARED, "Shared by all chapters")], address)
 
@@ -66,9 +66,9 @@ def companions(book: Book, chapter: Chapter) -> Iterator[tuple[str, str]]:
         yield site.diff_page(chapter), "What changes"
     yield site.page_of(book, chapter.mechanism), "attention.hpp"
     yield site.page_of(book, chapter.folder / "main.cpp"), "main.cpp"
-    tests = book.test_files(chapter)
-    for path in tests:
-        yield site.page_of(book, path), "The tests" if len(tests) == 1 else f"tests/{path.name}"
+    own = [path for path in book.test_files(chapter) if site.chapter_of(book, path) == chapter]
+    for path in own:
+        yield site.page_of(book, path), "The tests" if len(own) == 1 else f"tests/{path.name}"
     yield site.interface_page(chapter), "Functions and types"
 
 

@@ -30,6 +30,6 @@ def put_in_namespace(lines: list[str], book: Book, chapter: Chapter) -> None:
     first = next((number for number in range(last + 1, len(lines)) if not lines[number].strip()), len(lines) - 1)
     name = site.namespace_of(chapter)
     about = f"The code of chapter {chapter.label}. The namespace exists in this documentation only: " \
-            "all chapters use the same names, and no program has two of them."
+            "all chapters use the same names, and no program includes two of them."
     lines[first] += f"/** {about} */ namespace {name} {{"
     lines.append("}")

@@ -15,7 +15,7 @@ from weaving.programs import Programs
 
 THEME, LIVE_STYLE = "docs/theme", "docs/live/live.css"
 GRAPH = re.compile(r'<!--graph "([^"]+)"-->')
-MAP_CAPTION = "Which chapter builds on which, and what it takes over."
+MAP_CAPTION = "Which chapter builds on which, and which code it reuses."
 
 
 class Maker:
@@ -112,7 +112,7 @@ class Maker:
         return None
 
     def _shared(self) -> Iterator[str]:
-        yield "<p>Every chapter uses these headers of <code>common/</code>, and shows the rest itself.</p>\n<dl>"
+        yield "<p>All chapters use these headers of <code>common/</code>. Everything else is in the chapters themselves.</p>\n<dl>"
         for compound in self._written:
             if compound.kind == "file" and compound.folder == pages.SHARED_FOLDER:
                 about = frame.description(pages.read(self._work / "doxygen", compound.address).contents)
@@ -133,7 +133,7 @@ class Maker:
         """From a header to the page that explains what is in it."""
         for compound in self._written:
             if compound.kind == "file" and compound.folder + compound.name == name:
-                return f'<p class="path">{site.link(compound.address, "Its functions and types")}</p>'
+                return f'<p class="path">{site.link(compound.address, "Functions and types of this header")}</p>'
         return ""
 
     # --- files -------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def source_link(compound: Compound) -> str:
     if compound.kind != "file":
         return ""
     address = site.source_page(compound.folder + compound.name)
-    return f'<p class="path">{site.link(address, "The file, line by line")}</p>'
+    return f'<p class="path">{site.link(address, "Source code")}</p>'
 
 
 def write(path: Path, text: str) -> None:

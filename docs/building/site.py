@@ -43,9 +43,9 @@ def source_page(name: str) -> str:
 
 @functools.lru_cache(maxsize=None)
 def chapter_of(book: Book, path: Path) -> Optional[Chapter]:
-    """The chapter in whose folder a file is, or whose tests it has."""
+    """The chapter in whose folder a file is, or whose own tests it has; shared tests belong to none."""
     for chapter in book.chapters:
-        if chapter.folder in path.parents or path in book.test_files(chapter):
+        if chapter.folder in path.parents or path in book.test_files(chapter) and path.name.startswith(f"{chapter.label}_"):
             return chapter
     return None
 

@@ -124,7 +124,7 @@ function fit([address, page, heading, text], words) {
   return points;
 }
 
-/** A few words around the first place where one of them stands. */
+/** A few words around the first match. */
 function excerpt(text, words) {
   const places = words.map(word => text.toLowerCase().indexOf(word)).filter(index => index >= 0);
   const place = Math.min(...places, text.length);
@@ -144,9 +144,9 @@ function resultLink([address, page, heading, text], words) {
 }
 
 function countText(count) {
-  if (!count) return "No page has these words.";
-  if (count === 1) return "One place";
-  return count === mostShown ? `The best ${count} places` : `${count} places`;
+  if (!count) return "No results";
+  if (count === 1) return "1 result";
+  return count === mostShown ? `The ${count} best results` : `${count} results`;
 }
 
 async function showResults() {
