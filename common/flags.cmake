@@ -5,6 +5,23 @@
 
 find_package(xtensor REQUIRED)
 
+# A causal mask is made of -infinity, and these flags allow the compiler to assume that there is none. They may come from
+# CXXFLAGS, CMAKE_CXX_FLAGS or the compiler's name, so the compiler itself is asked.
+include(CheckCXXSourceCompiles)
+set(CMAKE_REQUIRED_QUIET ON)
+set(CMAKE_TRY_COMPILE_CONFIGURATION "${CMAKE_BUILD_TYPE}")
+unset(ATTENTION_KEEPS_INFINITY CACHE)
+check_cxx_source_compiles("
+  #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+  #error infinity is not kept
+  #endif
+  int main() {}" ATTENTION_KEEPS_INFINITY)
+unset(CMAKE_REQUIRED_QUIET)
+if(NOT ATTENTION_KEEPS_INFINITY)
+  message(FATAL_ERROR "With -ffast-math, -Ofast or -ffinite-math-only the compiler assumes that no number is infinite, but a "
+    "causal mask is made of -infinity; please take that flag out of CXXFLAGS or CMAKE_CXX_FLAGS.")
+endif()
+
 add_library(book_flags INTERFACE)
 target_include_directories(book_flags INTERFACE "${PROJECT_SOURCE_DIR}")
 target_compile_options(book_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)

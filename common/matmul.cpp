@@ -4,15 +4,14 @@
 #include <fmt/core.h>
 
 #include <stdexcept>
+#include <type_traits>
+#include <utility>
 
 #include "common/rows.hpp"
 
 #ifdef ATTENTION_BLAS
-#include <xtensor-blas/xblas.hpp>
+#include "common/cblas.hpp"
 #endif
-
-// A name that is there when the BLAS is OpenBLAS, and null when it is another.
-extern "C" [[gnu::weak]] void openblas_set_num_threads(int);
 
 namespace {
 
@@ -100,19 +99,34 @@ Placement place(const MatrixView& m) {
   return {false, false, 0};
 }
 
-/// out = a b + keep * out. This is the call under xt::blas::gemm, which would copy a transposed or
-/// cut-out matrix that is not known at compile time to lie row by row.
+constexpr int row_major = 101;
+constexpr int not_transposed = 111;
+constexpr int transposed_in_memory = 112;
+
+/// The product for the book's Real.
+constexpr auto gemm = [] {
+  if constexpr (std::is_same_v<Real, float>) {
+    return &cblas_sgemm;
+  } else {
+    return &cblas_dgemm;
+  }
+}();
+
+/// out = a b + keep * out.
 bool multiply_by_blas(const MatrixSpan& out, const MatrixView& a, const MatrixView& b, Real keep) {
   const Placement at_a = place(a);
   const Placement at_b = place(b);
   if (!at_a.usable || !at_b.usable) return false;
-  using Index = xt::blas_index_t;
-  const auto turn = [](bool transposed) { return transposed ? cxxblas::Trans : cxxblas::NoTrans; };
-  cxxblas::gemm<Index>(cxxblas::RowMajor, turn(at_a.transposed), turn(at_b.transposed),
-                       static_cast<Index>(a.rows), static_cast<Index>(b.columns),
-                       static_cast<Index>(a.columns), Real{1}, a.data,
-                       static_cast<Index>(at_a.leading), b.data, static_cast<Index>(at_b.leading),
-                       keep, out.data, static_cast<Index>(out.row_step));
+  const auto turn = [](bool transposed) {
+    return transposed ? transposed_in_memory : not_transposed;
+  };
+  // BLAS counts in int.
+  const auto fits = [](auto... numbers) { return (std::in_range<int>(numbers) && ...); };
+  if (!fits(a.rows, a.columns, b.columns, at_a.leading, at_b.leading, out.row_step)) return false;
+  const auto whole = [](auto number) { return static_cast<int>(number); };
+  gemm(row_major, turn(at_a.transposed), turn(at_b.transposed), whole(a.rows), whole(b.columns),
+       whole(a.columns), 1, a.data, whole(at_a.leading), b.data, whole(at_b.leading), keep,
+       out.data, whole(out.row_step));
   return true;
 }
 
@@ -151,8 +165,4 @@ void matmul_add(const MatrixSpan& out, const MatrixView& a, const MatrixView& b)
   require_product(a, b);
   require_result(out, a, b);
   multiply(out, a, b, 1);
-}
-
-void use_one_thread_a_product() {
-  if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
 }

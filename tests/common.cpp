@@ -2,7 +2,9 @@
 /// @brief The tensor utility and the plumbing in common/, as tests.
 
 #include <limits>
+#include <regex>
 
+#include "common/blas.hpp"
 #include "common/color.hpp"
 #include "common/figure.hpp"
 #include "common/measure.hpp"
@@ -101,6 +103,24 @@ TEST_CASE("shapes that do not fit are refused with the numbers in the sentence")
   CHECK(throws_saying(
       [&] { max_abs_difference(a, out); },
       "the first matrix is (3, 2) but the second is (3, 3): the shapes must be equal"));
+}
+
+TEST_CASE(
+    "the BLAS that was built with answers for the products and a slow one comes with advice") {
+  const std::string built_with = BLAS_LIBRARIES;
+  const std::string name = blas_name();
+  const auto warning = slow_blas_warning();
+  INFO("built with \"" << built_with << "\", answered by " << name);
+  if (contains(built_with, "openblas")) {
+    CHECK(std::regex_match(name, std::regex(R"(OpenBLAS \d+\.\d+\.\d+.*)")));
+    CHECK(!warning);
+  } else if (built_with.empty()) {
+    CHECK(name == "none: plain loops");
+    REQUIRE(warning);
+    CHECK(contains(*warning, "common/setup build"));
+  } else {
+    CHECK(name != "none: plain loops");
+  }
 }
 
 TEST_CASE("the largest difference sees every entry and is nan when an entry is") {

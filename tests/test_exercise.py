@@ -136,7 +136,7 @@ TEST = r"""
     }
     """
 FILES = {
-    "common/packages": "build  g++  command:c++\nbuild  cmake  command:cmake\ntests  ninja-build  command:ninja\n",
+    "common/packages": "build  command:c++  g++\nbuild  command:cmake  cmake\ntests  command:ninja  ninja-build\n",
     "chapters/01_one/attention.hpp": CHAPTER,
     "chapters/02_two/attention.hpp": CHAPTER,
     "chapters/02_two/part.cpp": '#include "attention.hpp"\nint part() { return twice(2); }\n',

@@ -9,6 +9,7 @@
 
 #include "book_text.hpp"
 #include "checkpoint.hpp"
+#include "common/blas.hpp"
 #include "common/memory.hpp"
 #include "common/text.hpp"
 #include "common/atomic_file.hpp"
@@ -88,6 +89,7 @@ class Run {
   void set_points(std::vector<LossPoint> points) { points_ = std::move(points); }
 
   int perform() {
+    if (const auto warning = slow_blas_warning()) fmt::print(stderr, "{}\n", *warning);
     introduce();
     watch_for_interrupts();
     if (!settings_.out.empty()) outlive_readers();
