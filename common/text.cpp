@@ -18,7 +18,7 @@ void require_length(std::size_t T, const std::string& name) {
   if (T > max_tokens) {
     const double gigabytes = static_cast<double>(T) * static_cast<double>(T) * sizeof(Real) / 1e9;
     throw std::invalid_argument(fmt::format(
-        "{4} has {0} words, which need a score matrix of {0} x {0} = {1} numbers ({2:.1f} GB); at "
+        "{4} has {0} words, which need a score matrix of {0} x {0} = {1} scores ({2:.1f} GB); at "
         "most {3} words fit here",
         grouped(T), grouped(T * T), gigabytes, grouped(max_tokens), name));
   }

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// @brief What stands in a reader's copy of a chapter where lines are still to be written.
+/// @brief The placeholder for lines of a chapter that the reader still has to write.
 
 #include <stdexcept>
 #include <string>

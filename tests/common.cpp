@@ -4,13 +4,13 @@
 #include <limits>
 #include <regex>
 
+#include "common/atomic_file.hpp"
 #include "common/blas.hpp"
 #include "common/color.hpp"
 #include "common/figure.hpp"
 #include "common/measure.hpp"
 #include "common/report.hpp"
 #include "common/text.hpp"
-#include "common/atomic_file.hpp"
 #include "files.hpp"
 #include "reference.hpp"
 #include "support.hpp"
@@ -36,7 +36,7 @@ TEST_CASE("matmul multiplies matrices of any shape") {
   }
 }
 
-TEST_CASE("matmul reads transposes and parts of matrices where they lie") {
+TEST_CASE("matmul reads transposes and parts of matrices in place") {
   Generator generator(2);
   const Matrix a = normal_matrix(6, 5, generator);
   const Matrix b = normal_matrix(7, 9, generator);
@@ -62,7 +62,7 @@ TEST_CASE("matmul reads transposes and parts of matrices where they lie") {
              equals(reference::product(reference::transposed(block), a_turned)));
 }
 
-TEST_CASE("matmul reads every second row and column where neither side is dense") {
+TEST_CASE("matmul reads views of every second row and column") {
   Generator generator(3);
   const Matrix b = normal_matrix(8, 10, generator);
   const Matrix every_second = xt::view(b, xt::range(0, 8, 2), xt::range(0, 10, 2));
@@ -71,7 +71,7 @@ TEST_CASE("matmul reads every second row and column where neither side is dense"
              equals(reference::product(a, every_second)));
 }
 
-TEST_CASE("a product over nothing is zero") {
+TEST_CASE("a product with inner size 0 is zero") {
   const Matrix a = matrix(3, 0);
   const Matrix b = matrix(0, 2);
   CHECK_THAT(matmul(a, b), equals(reference::make(3, 2)));
@@ -92,7 +92,7 @@ TEST_CASE("matmul_into overwrites and matmul_add adds") {
   CHECK_THAT(out, equals(twice));
 }
 
-TEST_CASE("shapes that do not fit are refused with the numbers in the sentence") {
+TEST_CASE("shapes that don't fit are rejected with their numbers") {
   const Matrix a = matrix(3, 2);
   Matrix out = matrix(3, 3);
   CHECK(throws_saying([&] { matmul(a, a); },
@@ -105,8 +105,7 @@ TEST_CASE("shapes that do not fit are refused with the numbers in the sentence")
       "the first matrix is (3, 2) but the second is (3, 3): the shapes must be equal"));
 }
 
-TEST_CASE(
-    "the BLAS that was built with answers for the products and a slow one comes with advice") {
+TEST_CASE("the BLAS chosen at configuration does the products and a slow one comes with advice") {
   const std::string built_with = BLAS_LIBRARIES;
   const std::string name = blas_name();
   const auto warning = slow_blas_warning();
@@ -123,7 +122,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the largest difference sees every entry and is nan when an entry is") {
+TEST_CASE("max_abs_difference covers every entry and is nan when an entry is") {
   const Matrix a = {{1, 2}, {3, 4}};
   Matrix b = {{1, 2}, {3, 5}};
   CHECK(max_abs_difference(a, b) == 1);
@@ -134,7 +133,7 @@ TEST_CASE("the largest difference sees every entry and is nan when an entry is")
   CHECK_FALSE(nearly_equal(a, b));
 }
 
-TEST_CASE("the largest of some numbers and their sum") {
+TEST_CASE("max_of and sum_of cover every element") {
   for (std::size_t size = 1; size < 40; ++size) {
     Vector numbers(Vector::shape_type{size});
     for (std::size_t i = 0; i < size; ++i) numbers(i) = static_cast<Real>(i % 7) - 3;
@@ -153,7 +152,7 @@ TEST_CASE("the largest of some numbers and their sum") {
   CHECK(sum_of(Vector(Vector::shape_type{0})) == 0);
 }
 
-TEST_CASE("linear weights are those of PyTorch bit for bit") {
+TEST_CASE("linear_weights equals PyTorch's weights bit for bit") {
   for (const Golden& golden : Golden::load("random")) {
     Generator generator(static_cast<std::uint64_t>(std::llround(golden["seed"](0, 0))));
     const Matrix first = linear_weights(5, 3, generator);
@@ -171,16 +170,16 @@ TEST_CASE("normal numbers have mean 0 and variance 1") {
   CHECK(std::isfinite(xt::amax(numbers)()));
 }
 
-TEST_CASE("words are cut at white space of every kind") {
+TEST_CASE("words are split at white space of every kind") {
   CHECK(split_words("  draw\ta\n map ") == std::vector<std::string>{"draw", "a", "map"});
   CHECK(split_words("a\u00A0b\u3000c") == std::vector<std::string>{"a", "b", "c"});
 }
 
-TEST_CASE("a letter with its accent is one word however it was typed") {
+TEST_CASE("composed and decomposed accents give the same word") {
   CHECK(split_words("caf\u00E9") == split_words("cafe\u0301"));
 }
 
-TEST_CASE("texts that are no sentences are refused") {
+TEST_CASE("a text without words or with invalid characters is rejected") {
   CHECK(throws_saying([] { split_words(""); }, "the text has no word in it"));
   CHECK(throws_saying([] { split_words(" \t\n"); }, "the text has no word in it"));
   CHECK(throws_saying([] { split_words("ab\xFFz"); }, "the text is not UTF-8: byte 2 is 0xFF"));
@@ -190,20 +189,20 @@ TEST_CASE("texts that are no sentences are refused") {
                       "the control character U+0000 at byte 1"));
 }
 
-TEST_CASE("a text that is too long is refused with the size of its scores") {
+TEST_CASE("a text that is too long is rejected with the size of its scores") {
   std::string text;
   for (int i = 0; i < 100000; ++i) text += "w ";
-  CHECK(throws_saying([&] { split_words(text); }, "100,000 x 100,000 = 10,000,000,000 numbers"));
+  CHECK(throws_saying([&] { split_words(text); }, "100,000 x 100,000 = 10,000,000,000 scores"));
 }
 
-TEST_CASE("the same word has the same vector and another word another") {
+TEST_CASE("equal words have equal token embeddings and different words have different ones") {
   const Sequence input = embed(split_words("the map the city"), 6, false);
   CHECK(identical(reorder_rows(input.X, {0}), reorder_rows(input.X, {2})));
   CHECK_FALSE(identical(reorder_rows(input.X, {0}), reorder_rows(input.X, {1})));
   CHECK(identical(input.position_embeddings, reference::make(4, 6)));
 }
 
-TEST_CASE("places have the sines and cosines of the first transformer") {
+TEST_CASE("position embeddings are the sines and cosines of the first transformer") {
   const Matrix places = embed(split_words("a b c"), 4, true).position_embeddings;
   CHECK(places(0, 0) == 0);
   CHECK(places(0, 1) == 1);
@@ -213,7 +212,7 @@ TEST_CASE("places have the sines and cosines of the first transformer") {
   CHECK_THAT(places(2, 3), WithinRel(std::cos(2.0 / 100), tolerance));
 }
 
-TEST_CASE("widths on a terminal count what is seen") {
+TEST_CASE("display_width counts terminal columns") {
   CHECK(display_width("map") == 3);
   CHECK(display_width("cafe\u0301") == 4);
   CHECK(display_width("地図") == 4);
@@ -225,7 +224,7 @@ TEST_CASE("widths on a terminal count what is seen") {
   CHECK(clip("short", 5) == "short");
 }
 
-TEST_CASE("a name can be typed into a shell") {
+TEST_CASE("for_shell quotes a name that the shell would interpret") {
   CHECK(for_shell("build/gpt2") == "build/gpt2");
   CHECK(for_shell("a+b_1.0=2,@%:-") == "a+b_1.0=2,@%:-");
   CHECK(for_shell("my model") == "'my model'");
@@ -242,9 +241,9 @@ TEST_CASE("numbers are grouped by thousands") {
   CHECK(grouped(1769472) == "1,769,472");
 }
 
-TEST_CASE("a report shows a matrix with its names") {
+TEST_CASE("a report shows a matrix with its labels") {
   Report report;
-  report.section("pass", "A pass");
+  report.section("trace", "A forward pass");
   report.matrix({"scores", "X Xᵀ", {"draw", "地図"}, {"draw", "地図"}},
                 {{1, -2}, {Real(-0.00001), 3}});
   CHECK(report.content() ==
@@ -255,21 +254,21 @@ TEST_CASE("a report shows a matrix with its names") {
         "  地図   0.0000   3.0000\n");
 }
 
-TEST_CASE("a report for scripts has every number in full") {
+TEST_CASE("a JSON report has every number with all its digits") {
   Report report(Form::json);
-  report.section("pass", "A pass");
+  report.section("trace", "A forward pass");
   report.matrix({"mask", "", {}, {"a", "b"}}, {{0, -std::numeric_limits<Real>::infinity()}});
   report.count("parameters", 1769472, "weights");
   report.check("symmetric", false, "the scores are symmetric");
   CHECK(report.content() ==
-        R"({"pass":{"mask":{"shape":[1,2],"rows":[],"columns":["a","b"],"values":[[0.0,"-inf"]]},)"
+        R"({"trace":{"mask":{"shape":[1,2],"rows":[],"columns":["a","b"],"values":[[0.0,"-inf"]]},)"
         R"("parameters":1769472,"symmetric":false}})"
         "\n");
 }
 
-TEST_CASE("large matrices are shown by their ends") {
+TEST_CASE("large matrices are shortened to their first and last entries") {
   Report report;
-  report.section("pass", "A pass");
+  report.section("trace", "A forward pass");
   report.matrix({"zeros", "", numbered("t", 2048), {}}, reference::make(2048, 3));
   CHECK(contains(report.content(), "  t4 "));
   CHECK_FALSE(contains(report.content(), "  t5 "));
@@ -277,9 +276,9 @@ TEST_CASE("large matrices are shown by their ends") {
   CHECK(contains(report.content(), "  t2048"));
 }
 
-TEST_CASE("a report refuses what is not a number") {
+TEST_CASE("a report rejects NaN") {
   Report report;
-  report.section("pass", "A pass");
+  report.section("trace", "A forward pass");
   const Matrix nan = {{0, std::numeric_limits<Real>::quiet_NaN()}};
   CHECK(throws_saying(
       [&] {
@@ -293,15 +292,15 @@ TEST_CASE("a report refuses what is not a number") {
       "scores has 2 rows but 1 names for them"));
 }
 
-TEST_CASE("on a terminal a matrix is a heat map") {
+TEST_CASE("a coloured report shows a matrix as a heat map") {
   Report report(Form::colored);
-  report.section("pass", "A pass");
+  report.section("trace", "A forward pass");
   report.matrix({"scores", "", {}, {}}, {{1, -1}});
   CHECK(contains(report.content(), "\033[48;2;29;100;190m"));
   CHECK(contains(report.content(), "\033[48;2;198;88;12m"));
 }
 
-TEST_CASE("writing on every colour of the scale can be read") {
+TEST_CASE("text on every colour of the scale has enough contrast") {
   for (int step = -40; step <= 40; ++step) {
     const Color c = ColorScale{40}.of(step);
     const double light = luminance(c) + 0.05;
@@ -311,7 +310,7 @@ TEST_CASE("writing on every colour of the scale can be read") {
   }
 }
 
-TEST_CASE("a figure escapes its words and says what it shows") {
+TEST_CASE("a figure escapes its text and has a description") {
   const std::string svg =
       heat_map_svg({{"scores", {{1, 2}}, {"<b>"}, {"a&b", "\"q\""}}}, "Scores of <two> tokens");
   CHECK(contains(svg, "<title>Scores of &lt;two&gt; tokens</title>"));
@@ -325,7 +324,7 @@ TEST_CASE("a figure escapes its words and says what it shows") {
       "the figure's scores is (65, 3): at most 64"));
 }
 
-TEST_CASE("a file is written whole or not at all") {
+TEST_CASE("an atomic write replaces a file completely or not at all") {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "figure.svg";
   AtomicFile(path, "first").commit();
@@ -347,7 +346,7 @@ TEST_CASE("a file is written whole or not at all") {
   CHECK(folder.files() == 2);
 }
 
-TEST_CASE("a link leads to the file that is written whether it is there or not") {
+TEST_CASE("an atomic write follows a symbolic link") {
   const TemporaryFolder folder;
   fs::create_symlink("second", folder.path() / "first");
   fs::create_symlink(folder.path() / "file", folder.path() / "second");
@@ -360,7 +359,7 @@ TEST_CASE("a link leads to the file that is written whether it is there or not")
   CHECK(throws_saying([&] { AtomicFile(folder.path() / "here", "x"); }, "without end"));
 }
 
-TEST_CASE("what only its owner may read stays so when it is written anew") {
+TEST_CASE("an atomic write keeps the file's permissions") {
   const TemporaryFolder folder;
   const fs::path path = folder.add("private", "first");
   fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
@@ -369,7 +368,7 @@ TEST_CASE("what only its owner may read stays so when it is written anew") {
   CHECK(fs::status(path).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
 }
 
-TEST_CASE("a file that is written part by part is not seen before it is whole") {
+TEST_CASE("an atomic write in parts is invisible before its commit") {
   const TemporaryFolder folder;
   const fs::path path = folder.add("weights", "before");
   AtomicFile file(path);
@@ -383,7 +382,7 @@ TEST_CASE("a file that is written part by part is not seen before it is whole") 
   CHECK(folder.files() == 1);
 }
 
-TEST_CASE("on a full disk the file from before stays and nothing else does") {
+TEST_CASE("a full disk leaves the old file and no temporary one") {
   const TemporaryFolder folder;
   const fs::path path = folder.add("weights", "before");
   {
@@ -402,7 +401,7 @@ TEST_CASE("on a full disk the file from before stays and nothing else does") {
   CHECK(folder.files() == 1);
 }
 
-TEST_CASE("what a killed program has left half-written is removed and nothing else is") {
+TEST_CASE("temporary files of killed programs are removed and other files are not") {
   const TemporaryFolder folder;
   folder.add("weights.999999999.unfinished", "left by a program that was killed");
   for (const char* other :
@@ -421,23 +420,22 @@ TEST_CASE("what a killed program has left half-written is removed and nothing el
   CHECK(folder.files() == 7);
 }
 
-TEST_CASE("a file is read whole or refused") {
+TEST_CASE("read_file returns the whole content or throws") {
   const TemporaryFolder folder;
   const std::string content(100000, 'x');
   const fs::path path = folder.add("text", content);
   CHECK(read_file(path, 100000) == content);
-  CHECK(
-      throws_saying([&] { read_file(path, 99999); }, "text: it has more than 99,999 bytes"));
+  CHECK(throws_saying([&] { read_file(path, 99999); }, "text: it has more than 99,999 bytes"));
   CHECK(read_file(folder.add("empty", ""), 0).empty());
-  CHECK(throws_saying([&] { read_file(folder.path() / "no", 9); },
-                      "no: No such file or directory"));
+  CHECK(
+      throws_saying([&] { read_file(folder.path() / "no", 9); }, "no: No such file or directory"));
   CHECK(throws_saying([&] { read_file(folder.path(), 9); }, "it is a folder"));
   CHECK(throws_saying([] { read_file("/dev/zero", 1000); }, "more than 1,000 bytes"));
   CHECK(read_regular_file(path, 100000) == content);
   CHECK(throws_saying([] { read_regular_file("/dev/zero", 1000); }, "it is not a regular file"));
 }
 
-TEST_CASE("entropy and gradient of a row of weights") {
+TEST_CASE("entropy and Jacobian norm of known rows of weights") {
   CHECK_THAT(entropy_bits({Real(0.25), Real(0.25), Real(0.25), Real(0.25)}),
              WithinRel(2, tolerance));
   CHECK(entropy_bits({1, 0, 0}) == 0);

@@ -95,25 +95,25 @@ Matrix exponentials_alone(const Matrix& scores) {
 }
 
 Matrix scores_over_their_sum(const Matrix& scores) {
-  Matrix shares = scores;
+  Matrix weights = scores;
   for (std::size_t i = 0; i < scores.shape(0); ++i) {
     double total = 0;
     for (std::size_t j = 0; j < scores.shape(1); ++j) total += static_cast<double>(scores(i, j));
     for (std::size_t j = 0; j < scores.shape(1); ++j) {
-      shares(i, j) = static_cast<Real>(static_cast<double>(scores(i, j)) / total);
+      weights(i, j) = static_cast<Real>(static_cast<double>(scores(i, j)) / total);
     }
   }
-  return shares;
+  return weights;
 }
 
 Matrix softmax_of_everything(const Matrix& scores) {
   double total = 0;
   for (const Real entry : scores) total += std::exp(static_cast<double>(entry));
-  Matrix shares = scores;
-  for (Real& entry : shares) {
+  Matrix weights = scores;
+  for (Real& entry : weights) {
     entry = static_cast<Real>(std::exp(static_cast<double>(entry)) / total);
   }
-  return shares;
+  return weights;
 }
 
 Matrix softmax_of_base_two(const Matrix& scores) {

@@ -39,13 +39,13 @@ Matrix scores_over_their_sum(const Matrix& scores);
 /// softmax over all entries at once, not row by row.
 Matrix softmax_of_everything(const Matrix& scores);
 
-/// Powers of 2 in place of exponentials of e.
+/// Softmax with base 2 in place of e.
 Matrix softmax_of_base_two(const Matrix& scores);
 
 /// Dot products of tokens that were brought to length 1.
 Matrix cosines(const Matrix& X);
 
-/// Every token kept from reading itself.
+/// Softmax with the diagonal masked: no token attends to itself.
 Matrix softmax_without_diagonal(const Matrix& scores);
 
 /// The diagonal set to zero after softmax.

@@ -198,13 +198,13 @@ Matrix column_ranges(const Matrix& m) {
   return ranges;
 }
 
-bool stays_in_range(const Matrix& blend, const Matrix& values) {
+bool stays_in_range(const Matrix& context, const Matrix& values) {
   const Matrix ranges = column_ranges(values);
   const auto slack = static_cast<Real>(tolerance);
-  for (std::size_t i = 0; i < blend.shape(0); ++i) {
-    for (std::size_t j = 0; j < blend.shape(1); ++j) {
+  for (std::size_t i = 0; i < context.shape(0); ++i) {
+    for (std::size_t j = 0; j < context.shape(1); ++j) {
       const bool inside =
-          blend(i, j) >= ranges(0, j) - slack && blend(i, j) <= ranges(1, j) + slack;
+          context(i, j) >= ranges(0, j) - slack && context(i, j) <= ranges(1, j) + slack;
       if (!inside) return false;
     }
   }

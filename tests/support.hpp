@@ -60,12 +60,12 @@ class MatrixMatcher : public MatcherBase<Matrix> {
   mutable std::string explanation_;
 };
 
-/// `CHECK_THAT(pass.weights, equals(expected).unless("softmax down the columns", wrong))`
+/// `CHECK_THAT(trace.weights, equals(expected).unless("softmax down the columns", wrong))`
 inline MatrixMatcher equals(Matrix expected) {
   return MatrixMatcher(std::move(expected));
 }
 
-/// Comparisons that make one claim together, each with sizes of its own. A bug is named only when
+/// Comparisons that make one claim together, each with its own sizes. A bug is named only when
 /// it explains the matrices of all sizes: at a single size √(d_k − 1) may well be √d_out.
 class Comparisons {
  public:
@@ -134,8 +134,8 @@ Matrix as_row(ConstRow numbers);
 /// The smallest and the largest entry of each column, (2, d).
 Matrix column_ranges(const Matrix& m);
 
-/// Whether every entry of `blend` lies within the range of its column in `values`.
-bool stays_in_range(const Matrix& blend, const Matrix& values);
+/// Whether every entry of `context` lies within the range of its column in `values`.
+bool stays_in_range(const Matrix& context, const Matrix& values);
 
 /// Sizes that all differ, so that nothing fits by chance, and a seed for the numbers.
 struct Sizes {

@@ -6,11 +6,11 @@
 #include "common/color.hpp"
 #include "common/text.hpp"
 
-const char* answer(const std::function<void(Report&)>& walk) {
+const char* answer(const std::function<void(Report&)>& demo) {
   static std::string text;
   try {
     Report report(Form::json);
-    walk(report);
+    demo(report);
     text = report.content();
   } catch (const std::bad_alloc&) {
     text = R"({"error": "there is not enough memory for a text of this length"})";

@@ -58,7 +58,7 @@ function rows_that_differ(a, b) {
 /** A matrix as a table of coloured cells, in which the arrow keys move from cell to cell. */
 class HeatMap {
   /**
-   * @param title    what stands above it
+   * @param title    the caption above it
    * @param options  decimals: of the numbers in the cells; full: the value that gets the full colour, 0 for the largest
    *                 there is; verb: what a row does to a column; twins: whether (j, i) is lit with (i, j);
    *                 group: columns between two lines
@@ -77,7 +77,7 @@ class HeatMap {
 
   get title() { return this.caption.textContent; }
 
-  /** Shows a matrix of the JSON. Where the labels stay the same the cells do, too, and the focus with them. */
+  /** Shows a matrix of the JSON. Where the labels stay the same, the cells and the focus stay as well. */
   show(matrix) {
     this.matrix = matrix;
     const shape = JSON.stringify([matrix.rows.slice(0, most_shown), matrix.columns.slice(0, most_shown)]);

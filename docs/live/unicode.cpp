@@ -23,7 +23,7 @@ EM_JS(char*, normalized, (const char* word), {
 })
 // clang-format on
 
-/// What JavaScript hands over is UTF-8, always.
+/// JavaScript always passes valid UTF-8.
 Character character_at(std::string_view text, std::size_t offset, const std::string&) {
   const auto first = static_cast<unsigned char>(text[offset]);
   const std::size_t length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;

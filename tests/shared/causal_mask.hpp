@@ -12,11 +12,12 @@
 namespace shared {
 
 /// A causal mask by its definition, with room for what goes wrong: the first hidden column of row
-/// i is i + `first`, rows from `covered` on hide nothing, and `stand_in` takes the place of −∞.
-inline Matrix mask_by_loops(std::size_t T, std::size_t first, std::size_t covered, Real stand_in) {
+/// i is i + `first`, rows from `covered` on hide nothing, and `replacement` takes the place of −∞.
+inline Matrix mask_by_loops(std::size_t T, std::size_t first, std::size_t covered,
+                            Real replacement) {
   Matrix mask = matrix(T, T);
   for (std::size_t i = 0; i < std::min(T, covered); ++i) {
-    for (std::size_t j = i + first; j < T; ++j) mask(i, j) = stand_in;
+    for (std::size_t j = i + first; j < T; ++j) mask(i, j) = replacement;
   }
   return mask;
 }

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// @brief What every chapter's `dropout` must do, checked against arithmetic of its own and not
-/// against what the pass under test recorded. A chapter's tests include this after its own
+/// @brief What every chapter's `dropout` must do, checked against independent arithmetic and not
+/// against what the tested code recorded. A chapter's tests include this after its own
 /// attention.hpp.
 
 #include <fmt/core.h>
