@@ -247,7 +247,7 @@ TEST_CASE("a report shows a matrix with its labels") {
   report.matrix({"scores", "X Xᵀ", {"draw", "地図"}, {"draw", "地図"}},
                 {{1, -2}, {Real(-0.00001), 3}});
   CHECK(report.content() ==
-        "== A pass ==\n"
+        "== A forward pass ==\n"
         "scores = X Xᵀ   (2, 2)\n"
         "           draw     地図\n"
         "  draw   1.0000  -2.0000\n"
