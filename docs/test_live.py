@@ -204,7 +204,7 @@ class LiveCase(unittest.TestCase):
         self.assertEqual(browser.get_log("browser"), [])
 
     def assert_equal_numbers(self, got, wanted, what):
-        """To 1e-5, or that share of numbers above 1; of long matrices what the map shows."""
+        """To 1e-5, relative for numbers above 1; of long matrices what the map shows."""
         wanted = [row[:SHOWN] for row in wanted["values"][:SHOWN]]
         self.assertEqual([len(row) for row in got], [len(row) for row in wanted], what)
         for i, (row, other) in enumerate(zip(got, wanted)):
@@ -232,7 +232,7 @@ class EveryFigure(LiveCase):
             self.assertTrue(figure.status())
             self.assertEqual(figure.error(), "")
 
-    def test_without_scripts_the_static_one_stands_there(self):
+    def test_without_scripts_the_static_one_is_shown(self):
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
         self.addCleanup(browser.execute_cdp_cmd, "Emulation.setScriptExecutionDisabled", {"value": False})
         for number in sorted({figure[0] for figure in figures}):
@@ -691,7 +691,7 @@ class Training(LiveCase):
         self.figure.type("Seed", 7)
         self.assertEqual(self.step(), 0)
 
-    def test_texts_that_will_not_do(self):
+    def test_texts_that_are_refused(self):
         for text, sentence in (("", "the text has 0 different characters"), ("too short", "a context of 32 needs more"),
                                ("a\u0007" * 400, "the control character U+0007 at byte 1"),
                                ("é" * 60_000, "the text has 120,000 bytes; this figure takes at most 100,000")):
@@ -897,11 +897,11 @@ class Build(unittest.TestCase):
         self.assertIn("usage: docs/live/build FOLDER", self.run_build("--help").stdout)
 
     def test_wrong_arguments_end_with_2_and_a_sentence(self):
-        plain_file = folder / "live.css"
-        for arguments in ((), ("--fast",), ("a", "b"), (str(plain_file),), (str(plain_file / "below"),)):
+        regular_file = folder / "live.css"
+        for arguments in ((), ("--fast",), ("a", "b"), (str(regular_file),), (str(regular_file / "below"),)):
             done = self.run_build(*arguments)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), arguments)
-        self.assertTrue(plain_file.is_file())
+        self.assertTrue(regular_file.is_file())
 
     def test_a_script_that_cannot_be_written_leaves_nothing_behind(self):
         with tempfile.TemporaryDirectory() as other:

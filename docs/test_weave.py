@@ -320,7 +320,7 @@ class BlocksThatCannotBeMade(BookCase):
 
     def test_a_page_that_is_not_text(self):
         (self.root / PAGE).write_bytes(b"one\n\xff\n")
-        code, printed, _ = run_weave(self.root, "2")
+        code, printed, _ = run_weave(self.root, "--check", "2")
         self.assertEqual((code, printed), (1, f"{PAGE}:1: {PAGE} is not UTF-8: "
                                               "see the bytes in its line 2\n"))
 
@@ -452,6 +452,12 @@ class Terms(BookCase):
         run_weave(self.root)
         self.assertIn("[Moving means, “The diff”](../chapters/02_window/README.md#the-diff)", self.text(self.GLOSSARY))
         self.assertIn("<!-- defined: front -->\n[Means](../README.md)\n", self.text(self.GLOSSARY))
+
+    def test_a_chapter_that_is_woven_alone_brings_its_entries_up_to_date(self):
+        self.replace(PAGE, "A **moving mean** has a **window**. ", "")
+        self.replace(PAGE, "## The diff\n", "## The diff\n\nA **moving mean** has a **window**.\n")
+        self.assertEqual(run_weave(self.root, "2")[1], f"wrote {self.GLOSSARY}\n1 page agrees with the code\n")
+        self.assert_agrees()
 
     def test_a_term_that_is_not_bold_where_it_is_first_used(self):
         self.replace(self.FIRST, "**mean**", "mean")

@@ -10,6 +10,7 @@ from typing import Iterator, Optional, Sequence
 from weaving import words
 from weaving.book import Book, Place, Problem, UserError
 from weaving.programs import Programs
+from weaving.terms import GLOSSARY
 from weaving.weaver import Weaver
 
 DEFAULT_BUILD = "build/release"
@@ -79,7 +80,7 @@ def weave(root: Path, options: argparse.Namespace) -> int:
     programs = Programs(root, build_folder(root, options.build))
     pages = chosen_pages(book, options.pages)
     weaver = Weaver(book, programs, options.check)
-    for page in pages:
+    for page in pages if options.check else with_glossary(book, pages):
         weaver.weave(page)
     problems = sorted({*weaver.problems, *wrong_words(book, pages, whole_book=not options.pages)})
     for line in [*(f"wrote {book.name(path)}" for path in weaver.written), *problems]:
@@ -87,6 +88,13 @@ def weave(root: Path, options: argparse.Namespace) -> int:
     if not problems:
         print(f"{len(pages)} {'page agrees' if len(pages) == 1 else 'pages agree'} with the code")
     return 1 if problems else 0
+
+
+def with_glossary(book: Book, pages: list[Place]) -> list[Place]:
+    """A chapter's definitions are links of the glossary, which are written with it."""
+    if not any(page.chapter for page in pages):
+        return pages
+    return [*pages, *(page for page in book.pages() if page.readme == book.root / GLOSSARY and page not in pages)]
 
 
 def wrong_words(book: Book, pages: list[Place], whole_book: bool) -> Iterator[Problem]:
