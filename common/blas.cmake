@@ -42,7 +42,7 @@ if(NOT ATTENTION_BLAS_LIBRARIES)
     if(works)
       set(ATTENTION_BLAS_LIBRARIES ${BLAS_LIBRARIES})
     else()
-      # Some systems have C's interface to it in a library of its own.
+      # Some systems have C's interface to it in a separate library.
       find_library(CBLAS_LIBRARY cblas)
       if(CBLAS_LIBRARY)
         check_cblas(works "${CBLAS_LIBRARY}" ${BLAS_LIBRARIES})

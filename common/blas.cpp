@@ -27,7 +27,7 @@ std::string library_file() {
 }
 
 /// A function or a variable of the library that has the matrix product, or of those that this one
-/// needs in turn; null when they have none of that name. (Another BLAS may be loaded, too.)
+/// needs in turn; null when they have none of that name. (Another BLAS may also be loaded.)
 void* in_library(const char* name) {
   static const std::string file = library_file();
   static void* const library =

@@ -70,7 +70,7 @@ def prepare_streams(name: str) -> None:
         print(f"{name}: standard output is closed.", file=sys.stderr)
         os._exit(2)
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # a terminal that knows no √ is no reason to stop
+        stream.reconfigure(errors="replace")  # a terminal without √ isn't a reason to stop
 
 
 def unforeseen(name: str, error: Exception) -> int:

@@ -27,7 +27,7 @@ target_include_directories(book_flags INTERFACE "${PROJECT_SOURCE_DIR}")
 target_compile_options(book_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
 target_link_libraries(book_flags INTERFACE xtensor)
 
-# g++ 12 takes the registers that its own <avx512fintrin.h> leaves undefined on purpose for a mistake of ours.
+# g++ 12 takes the registers that its own <avx512fintrin.h> leaves undefined on purpose for a bug in our code.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(book_flags INTERFACE -Wno-maybe-uninitialized)
 endif()

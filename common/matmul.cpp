@@ -36,7 +36,7 @@ void fill(const MatrixSpan& out, Real number) {
   }
 }
 
-/// out += a b, one row of b at a time: the order in which all three usually lie in memory.
+/// out += a b, one row of b at a time: the order in which all three usually are in memory.
 void add_rows(const MatrixSpan& out, const MatrixView& a, const MatrixView& b) {
   for (std::size_t i = 0; i < a.rows; ++i) {
     const Row sum(&out(i, 0), out.columns);
@@ -84,7 +84,7 @@ struct Placement {
 };
 
 Placement place(const MatrixView& m) {
-  // xtensor gives the step 0 to a side of length 1; BLAS never walks along it, but wants a number
+  // xtensor gives the step 0 to a side of length 1; BLAS never steps along it, but requires a number
   // that fits.
   const bool rows_lie_together = m.column_step == 1 || m.columns == 1;
   const bool columns_lie_together = m.row_step == 1 || m.rows == 1;
