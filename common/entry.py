@@ -40,7 +40,7 @@ def run(name: str, main: Callable[[], Optional[int]], give_up: Callable[[], obje
         code = 128 + signal.SIGPIPE
     except OSError as error:
         code = 2
-        print(f"{name}: {error.filename2 or error.filename or 'standard output'}: {error.strerror or error}.", file=sys.stderr)
+        tell(f"{name}: {error.filename2 or error.filename or 'standard output'}: {error.strerror or error}.")
     except Exception as error:
         code = unforeseen(name, error)
     leave(name, code)
@@ -58,8 +58,13 @@ def said(code: object) -> int:
     """sys.exit takes a number, a sentence or nothing."""
     if code is None or isinstance(code, int):
         return code or 0
-    print(code, file=sys.stderr)
+    tell(str(code))
     return 1
+
+
+def tell(sentence: str) -> None:
+    with contextlib.suppress(OSError):  # nobody may be there any more to read it
+        print(sentence, file=sys.stderr, flush=True)
 
 
 def prepare_streams(name: str) -> None:
@@ -79,7 +84,7 @@ def unforeseen(name: str, error: Exception) -> int:
     place = traceback.extract_tb(error.__traceback__)[-1:]
     where = f" ({os.path.basename(place[0].filename)}:{place[0].lineno})" if place else ""
     words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    print(f"{name}: this should not happen, and is an error of the book's own: {words}{where}.", file=sys.stderr)
+    tell(f"{name}: this should not happen, and is an error of the book's own: {words}{where}.")
     return 2
 
 
@@ -90,9 +95,8 @@ def leave(name: str, code: int) -> NoReturn:
     except BrokenPipeError:
         code = 128 + signal.SIGPIPE
     except OSError as error:
-        with contextlib.suppress(OSError):
-            if code != 2:  # otherwise the reader has been told
-                print(f"{name}: standard output cannot be written: {error.strerror}.", file=sys.stderr)
+        if code != 2:  # otherwise the reader has been told
+            tell(f"{name}: standard output cannot be written: {error.strerror}.")
         code = 2
     with contextlib.suppress(OSError):
         sys.stderr.flush()

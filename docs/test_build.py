@@ -371,12 +371,12 @@ class Building(unittest.TestCase):
 
     def test_missing_packages_are_named(self):
         said = self.build(expect=2, environment=self.with_tools(
-            "bash env cat grep awk sed sort paste dirname mkdir rm dot node c++"))
+            "bash env cat grep awk sed sort paste dirname readlink mkdir rm dot node c++"))
         self.assertIn("Missing: doxygen (command:doxygen), katex (command:katex).", said)
 
     def test_without_emscripten_the_figures_stand_still(self):
         said = self.build(expect=0, environment=self.with_tools(
-            "bash env cat grep awk sed sort paste dirname mkdir rm dot node c++ doxygen katex diff git mktemp"))
+            "bash env cat grep awk sed sort paste dirname readlink mkdir rm dot node c++ doxygen katex diff git mktemp"))
         self.assertIn("static pictures instead of live figures", said)
         self.assertIn("apt-get install emscripten", said)
         self.assertIn("figures/07-training.svg", (self.root / "build/docs/html/chapter_07.html").read_text(encoding="utf-8"))

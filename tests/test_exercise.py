@@ -13,6 +13,7 @@ import json
 import os
 import pty
 import re
+import resource
 import select
 import shutil
 import signal
@@ -552,6 +553,15 @@ class Session(unittest.TestCase):
                 time.sleep(0.2)
                 self.assertEqual(self.programs(), [])
 
+    def test_a_closed_terminal_ends_the_tests(self):
+        self.call("start", "1.1")
+        self.fill("1.1", "for (volatile int i = x;;) i = x;")
+        watch = self.on_a_terminal("watch")
+        self.wait_for_programs(1)
+        os.close(watch.terminal)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(watch.process, 0)[1]), 128 + signal.SIGHUP)
+        self.assertEqual(self.programs(), [])
+
     def wait_for_programs(self, count):
         end = time.monotonic() + PATIENCE
         while len(self.programs()) < count:
@@ -1011,6 +1021,11 @@ class Reading(unittest.TestCase):
             self.assertRegex(done.output, r"^\d+\n$")
             time.sleep(0.2)
             self.assertFalse(is_running(int(done.output)), script)
+
+    @unittest.skipUnless(hasattr(resource, "prlimit"), "only Linux lets a process limit another one")
+    def test_even_a_killed_runner_leaves_no_endless_loop(self):
+        seconds = processes.run(["sh", "-c", "sleep 0.1; ulimit -t"], limit=20).output
+        self.assertLessEqual(int(seconds), 23 * os.cpu_count())
 
     def test_of_what_is_printed_the_first_and_the_last_are_kept(self):
         done = processes.run(["sh", "-c", "echo first; head -c 5000000 /dev/zero | tr '\\0' x; echo last"])

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -114,11 +112,3 @@ def build_live_figures(root: Path, folder: Path) -> None:
     done = subprocess.run([root / LIVE_BUILD, folder], capture_output=True, text=True)
     if done.returncode:
         raise Stopped(f"{LIVE_BUILD} failed:\n{(done.stdout + done.stderr).strip()}")
-
-
-if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until there is anything to stop
-    the_root = Path(os.path.abspath(__file__)).parent.parent.parent
-    sys.path.append(str(the_root / "common"))
-    import entry
-    entry.run("docs/build", lambda: main(the_root))

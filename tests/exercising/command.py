@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import difflib
 import sys
 from pathlib import Path
@@ -63,8 +64,9 @@ def main(arguments: Sequence[str], root: Path) -> int:
     except OSError as error:
         return refuse(screen, f"{error.filename2 or error.filename or ME}: {error.strerror or error}.")
     except KeyboardInterrupt as ending:
-        screen.unnote()
-        print(f"\nStopped. Your copies are as you saved them. To go on: {ME} watch")
+        with contextlib.suppress(OSError):  # the terminal may be what went away
+            screen.unnote()
+            print(f"\nStopped. Your copies are as you saved them. To go on: {ME} watch")
         if options.command == "watch" and not isinstance(ending, Interrupted):
             return 0
         raise
