@@ -1,6 +1,6 @@
 """What a failing test says, in the reader's words.
 
-The first that fails is shown: its sentence, what it got and wanted, what the mistake looks like, and where the test
+The first that fails is shown: its sentence, what it got and wanted, what the bug looks like, and where the test
 stands. A test that fails because it ran into a blank that is still empty comes last: it says nothing about what is
 written.
 """
@@ -71,7 +71,7 @@ def ran_into_a_blank(test: Test) -> bool:
 
 
 def guess(failure: Failure) -> str:
-    """What the failure takes the mistake for; empty when it has no name for it."""
+    """What the failure takes the bug for; empty when it has no name for it."""
     return next((line.strip() for line in failure.expanded.split("\n") if line.strip().startswith(LOOKS_LIKE)), "")
 
 
@@ -102,7 +102,7 @@ def checked(failure: Failure) -> list[Line]:
 
 
 def other_guesses(shown: Test, others: list[Test]) -> list[Line]:
-    """What other tests take the mistake for, where they have another name for it."""
+    """What other tests take the bug for, where they have a different name for it."""
     seen, lines = {guess(most_telling(shown))}, []
     for test in others:
         named = guess(most_telling(test))
