@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// @brief Files in the tests: a folder of their own, what lies in it, and what happens on a full
+/// @brief Files in the tests: a temporary folder, the files in it, and what happens on a full
 /// disk.
 
 #include <sys/resource.h>
@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <string>
 
-/// A folder of its own for a test, gone afterwards.
+/// A folder for one test, gone afterwards.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

@@ -5,7 +5,7 @@
 /// usage: fuzz_NAME SECONDS FILE...
 ///
 /// The same program tries the same inputs in the same order every time. The one that is being tried
-/// lies in fuzz_NAME.input: after a failure, `fuzz_NAME 0 fuzz_NAME.input` tries it again.
+/// is in fuzz_NAME.input: after a failure, `fuzz_NAME 0 fuzz_NAME.input` tries it again.
 
 #include <fcntl.h>
 #include <fmt/core.h>

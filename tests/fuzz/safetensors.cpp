@@ -2,7 +2,7 @@
 /// @brief Tries files of tensors.
 ///
 /// An input is a header, a NUL byte, and the numbers. The eight bytes with the header's length are
-/// put before it, or hardly any input would get beyond them. It is tried without them, too.
+/// put before it, or hardly any input would get beyond them. It is also tried without them.
 
 #include "safetensors.hpp"
 
@@ -55,7 +55,7 @@ void read_tensor(SafetensorsFile& file, const TensorInfo& tensor) {
   if (tensor.dtype != "F32" && tensor.dtype != "F64") return;
   const std::size_t width = tensor.dtype == "F64" ? 8 : 4;
   const std::uint64_t bytes = tensor.end - tensor.begin;
-  if (needed(tensor, width) != static_cast<long double>(bytes)) fail("a tensor of another size");
+  if (needed(tensor, width) != static_cast<long double>(bytes)) fail("a tensor of the wrong size");
   std::vector<Real> numbers(bytes / width);
   read_or_refuse([&] { file.read(tensor.name, tensor.shape, numbers.data()); });
 }
