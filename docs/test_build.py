@@ -210,8 +210,8 @@ class Frames(unittest.TestCase):
     def test_the_reference_follows_the_last_chapter(self):
         last = BOOK.chapters[-1]
         self.assertEqual(frame.neighbours(BOOK, site.chapter_page(last))[1], ("answers.html", "Answers"))
-        self.assertEqual(frame.neighbours(BOOK, "glossary.html"), (("answers.html", "Answers"),
-                                                                    ("bibliography.html", "Bibliography")))
+        around = (("answers.html", "Answers"), ("bibliography.html", "Bibliography"))
+        self.assertEqual(frame.neighbours(BOOK, "glossary.html"), around)
         self.assertEqual(site.address_of(BOOK, CHAPTER.readme, "../../docs/glossary.md#softmax"), "glossary.html#softmax")
 
 
