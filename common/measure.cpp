@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 double entropy_bits(const Vector& weights) {
   double bits = 0;
@@ -56,4 +57,17 @@ Matrix reorder_rows(const Matrix& m, const std::vector<std::size_t>& order) {
     xt::view(result, i, xt::all()) = xt::view(m, order[i], xt::all());
   }
   return result;
+}
+
+Real rounded_to_half(Real x) {
+  constexpr Real largest = 65504;
+  constexpr int significant_bits = 11;
+  constexpr int smallest_step = -24;  // of the subnormal numbers, as a power of two
+  if (!std::isfinite(x)) return x;
+  int exponent = 0;
+  std::frexp(x, &exponent);
+  const int step = std::max(exponent - significant_bits, smallest_step);
+  const Real half = std::ldexp(std::nearbyint(std::ldexp(x, -step)), step);
+  if (std::abs(half) <= largest) return half;
+  return std::copysign(std::numeric_limits<Real>::infinity(), x);
 }

@@ -29,3 +29,7 @@ std::size_t argmax(const Matrix& m, std::size_t row);
 
 /// The rows of `m` in another order: row i of the result is row `order[i]`.
 Matrix reorder_rows(const Matrix& m, const std::vector<std::size_t>& order);
+
+/// The nearest number in half precision (binary16 of IEEE 754): 11 significant bits, at most 65,504
+/// in size; what is larger becomes infinite.
+Real rounded_to_half(Real x);

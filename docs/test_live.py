@@ -342,7 +342,7 @@ SAME = [
         ({"Your words": text, "Seed of the weights": seed, "Causal mask": on},
          ["--text", text, "--seed", str(seed), "--mask", "on" if on else "off"])
         for text, seed, on in (("draw a map", 42, True), ("draw a map", 42, False), (TWELVE, 3, True))],
-     {"scaled scores with the mask": "pass.masked", "weights": "pass.weights", "context": "pass.context"}),
+     {"weights": "trace.weights", "context": "trace.context"}),
     ("05", "attention", [
         ({"The encoder's words": text, "The decoder's words": to, "Seed of the weights": seed, "Positions": on},
          ["--text", text, "--to", to, "--seed", str(seed), "--positions", "on" if on else "off"])
@@ -395,7 +395,7 @@ class Numbers(LiveCase):
 
     def test_what_is_shown_are_these_numbers(self):
         figure = Figure("04", "causal_mask")
-        shown = figure.shown("scaled scores with the mask")
+        shown = figure.shown("scaled scores plus the mask")
         self.assertEqual(shown, [["-0.07", "−∞", "−∞"], ["-0.28", "0.29", "−∞"], ["0.34", "-0.47", "2.86"]])
         self.assertEqual(figure.row_names("weights"), ["draw", "a", "map"])
 
@@ -522,17 +522,17 @@ class Scaling(LiveCase):
 
 
 class Mask(LiveCase):
-    """Chapter 04: who hears of another word, and what dropout leaves."""
+    """Chapter 04: which rows depend on an exchanged word, and what dropout leaves."""
 
-    def test_under_the_mask_later_rows_alone_hear_of_another_word(self):
+    def test_under_the_mask_only_later_rows_depend_on_a_word(self):
         figure = Figure("04", "causal_mask")
         figure.type("Your words", TWELVE)
-        for place in (0, 4, 11):
-            figure.choose("Exchange word", place)
+        for position in (0, 4, 11):
+            figure.choose("Exchange word", position)
             figure.type("for", "bird")
             figure.switch("Causal mask", True)
-            self.assertEqual(figure.marked("context"), list(range(place, 12)))
-            self.assertEqual(figure.row_names("context")[place], "bird")
+            self.assertEqual(figure.marked("context"), list(range(position, 12)))
+            self.assertEqual(figure.row_names("context")[position], "bird")
             figure.switch("Causal mask", False)
             self.assertEqual(figure.marked("context"), list(range(12)))
 
@@ -541,42 +541,58 @@ class Mask(LiveCase):
         figure.choose("Exchange word", 1)
         figure.type("for", "the")
         said = native("04", "--text", "draw the map")
-        self.assert_equal_numbers(figure.matrix("context"), said["pass"]["context"], "context of draw the map")
+        self.assert_equal_numbers(figure.matrix("context"), said["trace"]["context"], "context of draw the map")
         self.assertEqual(figure.status(),
-                         "“a” is now “the”: rows 2 and 3 of the context move; row 1 keeps every bit.")
+                         "“a” is now “the”: rows 2 and 3 of the context change; row 1 keeps every bit.")
 
-    def test_the_same_word_moves_nothing(self):
+    def test_the_same_word_changes_nothing(self):
         figure = Figure("04", "causal_mask")
         figure.type("for", "map")
         self.assertEqual(figure.marked("context"), [])
-        self.assertIn("no row of the context moves", figure.status())
+        self.assertIn("no row of the context changes", figure.status())
 
-    def test_two_words_for_one_are_refused(self):
+    def test_two_words_for_one_are_rejected(self):
         figure = Figure("04", "causal_mask")
         figure.type("for", "big map")
-        self.assertEqual(figure.error(), "the other word is 2 words; one is wanted")
+        self.assertEqual(figure.error(), "expected one other word, got 2")
+
+    def test_without_the_mask_no_map_claims_one(self):
+        figure = Figure("04", "causal_mask")
+        self.assertIn("scaled scores plus the mask", figure.titles())
+        self.assert_equal_numbers(figure.matrix("scaled scores plus the mask"), native("04")["trace"]["masked"], "masked")
+        figure.switch("Causal mask", False)
+        self.assert_equal_numbers(figure.matrix("scaled scores, no mask"), native("04")["trace"]["scaled"], "no mask")
+        self.assertNotIn("scaled scores plus the mask", figure.titles())
 
     def test_dropout_drops_what_the_program_drops(self):
         figure = Figure("04", "causal_mask")
-        title = "weights that dropout leaves"
+        title = "weights after dropout"
         self.assertNotIn(title, figure.titles())
         figure.slide("Dropout", 5)
         self.assertIn(title, figure.titles())
-        said = native("04", "--dropout", "0.5")["dropout"]["kept"]["values"]
+        said = native("04", "--dropout", "0.5")["dropout"]["weights_after_dropout"]["values"]
         dropped = [[weight == 0 for weight in row] for row in said]
-        kept, weights = figure.matrix(title), figure.matrix("weights")
-        self.assertEqual([[weight == 0 for weight in row] for row in kept], dropped)
-        for row, other in zip(kept, weights):
+        left, weights = figure.matrix(title), figure.matrix("weights")
+        self.assertEqual([[weight == 0 for weight in row] for row in left], dropped)
+        for row, other in zip(left, weights):
             for a, b in zip(row, other):
                 self.assertTrue(a == 0 or abs(a - 2 * b) < 1e-6)
 
-    def test_others_are_dropped_at_a_press(self):
+    def test_the_context_beside_dropout_is_that_after_dropout(self):
+        figure = Figure("04", "causal_mask")
+        values = native("04")["trace"]["values"]["values"]
+        figure.slide("Dropout", 5)
+        left = figure.matrix("weights after dropout")
+        context = [[sum(a * b for a, b in zip(row, column)) for column in zip(*values)] for row in left]
+        self.assert_equal_numbers(figure.matrix("context after dropout"), {"values": context}, "context after dropout")
+
+    def test_a_press_draws_a_new_dropout_mask(self):
         figure = Figure("04", "causal_mask")
         figure.type("Your words", TWELVE)
         figure.slide("Dropout", 5)
-        before = figure.matrix("weights that dropout leaves")
+        before = figure.matrix("weights after dropout")
         figure.js("return figure.querySelector('button')").click()
-        self.assertNotEqual(figure.matrix("weights that dropout leaves"), before)
+        self.assertNotEqual(figure.matrix("weights after dropout"), before)
 
 
 class Rectangle(LiveCase):

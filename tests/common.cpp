@@ -170,6 +170,22 @@ TEST_CASE("normal numbers have mean 0 and variance 1") {
   CHECK(std::isfinite(xt::amax(numbers)()));
 }
 
+TEST_CASE("half precision has 11 significant bits and nothing beyond 65504") {
+  const Real infinity = std::numeric_limits<Real>::infinity();
+  for (const Real exact : {Real(0), Real(1), Real(-0.5), Real(2048), Real(65504), -infinity}) {
+    CHECK(rounded_to_half(exact) == exact);
+  }
+  CHECK(rounded_to_half(Real(2049)) == 2048);
+  CHECK(rounded_to_half(Real(2051)) == 2052);
+  CHECK(rounded_to_half(Real(65519)) == 65504);
+  CHECK(rounded_to_half(Real(65520)) == infinity);
+  CHECK(rounded_to_half(Real(-1e23)) == -infinity);
+  CHECK(rounded_to_half(Real(-1e4)) == Real(-1e4));
+  CHECK(rounded_to_half(std::ldexp(Real(1), -24)) == std::ldexp(Real(1), -24));
+  CHECK(rounded_to_half(std::ldexp(Real(1), -26)) == 0);
+  CHECK(std::isnan(rounded_to_half(std::numeric_limits<Real>::quiet_NaN())));
+}
+
 TEST_CASE("words are split at white space of every kind") {
   CHECK(split_words("  draw\ta\n map ") == std::vector<std::string>{"draw", "a", "map"});
   CHECK(split_words("a\u00A0b\u3000c") == std::vector<std::string>{"a", "b", "c"});

@@ -73,6 +73,7 @@ struct Training {
 //! [dropout]
 
 //! [attend]
+//! [arguments]
 /// Compares every query with every key, and sums the values, weighted by how well they match.
 /// @param queries  (T, d_k)
 /// @param keys     (T, d_k)
@@ -82,6 +83,7 @@ struct Training {
 /// @throws std::invalid_argument when the shapes don't fit together
 inline Trace attend(Matrix queries, Matrix keys, Matrix values, const Matrix& mask,
                     const std::optional<Training>& training = {}) {
+  //! [arguments]
   Trace trace;
   //! [scores]
   trace.scores = matmul(queries, xt::transpose(keys));  // (T, T)

@@ -1,5 +1,5 @@
 /// @file
-/// @brief The demo of chapter 04: the causal mask, what it closes, and dropout on the weights.
+/// @brief The demo of chapter 04: the causal mask, the leak that it closes, and dropout.
 
 #include "attention.hpp"
 
@@ -16,7 +16,7 @@ struct Choices {
   double dropout = 0.5;
 };
 
-/// The mask that lets every token read every token.
+/// The mask that hides nothing.
 Matrix all_zero_mask(std::size_t T) {
   return matrix(T, T);
 }
@@ -35,6 +35,42 @@ Trace show_trace(const Sequence& input, const Attention& attention, const Matrix
   return trace;
 }
 
+/// A layer that cheats: each token's query is 30 times the key of the token after it. Tokens are
+/// one-hot, so a row of the context shows which tokens it contains.
+Attention copier(std::size_t T) {
+  Generator unused(0);
+  Attention attention(T, T, unused);
+  attention.W_query = matrix(T, T);
+  attention.W_key = matrix(T, T);
+  for (std::size_t i = 0; i < T; ++i) attention.W_key(i, i) = 1;
+  for (std::size_t i = 0; i + 1 < T; ++i) attention.W_query(i, i + 1) = 30;
+  attention.W_value = attention.W_key;
+  return attention;
+}
+
+/// How many rows contain more of the next token than of any other.
+std::size_t right_guesses(const Matrix& context) {
+  std::size_t right = 0;
+  for (std::size_t i = 0; i + 1 < context.shape(0); ++i) right += argmax(context, i) == i + 1;
+  return right;
+}
+
+void show_cheat(Report& report) {
+  report.section("cheat", "A layer that copies the answers");
+  const Labels tokens = split_words("the cat sat down");
+  const std::size_t T = tokens.size();
+  const Attention attention = copier(T);
+  const Matrix X = attention.W_key;  // one-hot
+  const Matrix open = attention.forward(X, all_zero_mask(T)).context;
+  const Matrix masked = attention.forward(X, causal_mask(T)).context;
+  report.matrix({"open", "what each context contains, mask off", tokens, tokens, 2}, open);
+  report.count("right_open", right_guesses(open),
+               fmt::format("of {} next tokens guessed with the mask off", T - 1));
+  report.matrix({"masked", "what each context contains, mask on", tokens, tokens, 2}, masked);
+  report.count("right_masked", right_guesses(masked),
+               fmt::format("of {} next tokens guessed with the mask on", T - 1));
+}
+
 void show_comparison(const Sequence& input, const Attention& attention, const Trace& trace,
                      Report& report) {
   report.section("open", "The same without a mask");
@@ -42,9 +78,9 @@ void show_comparison(const Sequence& input, const Attention& attention, const Tr
   const Matrix open = attention.forward(input.X, all_zero_mask(input.tokens.size())).context;
   report.matrix({"context", "weights values, mask off", input.tokens, numbered("v", d_in)}, open);
   report.check("first_row", row_of(trace.context, 0) == row_of(trace.values, 0),
-               "the first token reads itself alone: its context is its value");
+               "the first token attends only to itself: its context is its value");
   report.check("last_row", row_of(trace.context, last) == row_of(open, last),
-               "the last token could read everything before, too: its row has not changed");
+               "nothing was hidden from the last token: its row is the same");
 }
 
 /// The worked example of chapter 03.
@@ -83,7 +119,8 @@ void show_two_ways(Report& report) {
   report.matrix({"open", "weights of the worked example, no mask", worked.tokens, worked.tokens},
                 open);
   report.matrix({"before", "−∞ added before softmax", worked.tokens, worked.tokens}, masked);
-  report.matrix({"after", "zeros put in after softmax", worked.tokens, worked.tokens}, after);
+  report.matrix({"after", "hidden weights set to zero after softmax", worked.tokens, worked.tokens},
+                after);
   report.number("rest_of_row_2", static_cast<double>(row_sum(after, 1)), 4,
                 "what is left of row 2");
   report.matrix(
@@ -99,24 +136,24 @@ void show_two_ways(Report& report) {
 
 void show_future(const Sequence& input, const Attention& attention, const Matrix& mask,
                  Report& report) {
-  report.section("future", "Another last token");
+  report.section("future", "The last token negated");
   const std::size_t last = input.tokens.size() - 1;
   Matrix changed = input.X;
   xt::view(changed, last, xt::all()) = Real{-1} * xt::view(input.X, last, xt::all());
   const Matrix before = attention.forward(input.X, mask).context;
   const Matrix after = attention.forward(changed, mask).context;
-  report.matrix({"after", fmt::format("context with {} turned around", quoted(input.tokens[last])),
+  report.matrix({"after", fmt::format("context with {} negated", quoted(input.tokens[last])),
                  input.tokens, numbered("v", d_in)},
                 after);
   std::size_t moved = 0;
   for (std::size_t i = 0; i < last; ++i) moved += row_of(before, i) == row_of(after, i) ? 0 : 1;
   report.count("rows_moved", moved,
-               fmt::format("of the {} rows before the last have changed by a bit or more", last));
+               fmt::format("of the {} earlier rows changed by a bit or more", last));
 }
 
 void show_one_by_one(const Sequence& all, const Attention& attention, Report& report) {
-  report.section("one_by_one", "All rows at once, or one after the other");
-  const Sequence input = first_tokens(all, 16);  // a row depends on the tokens up to it alone
+  report.section("one_by_one", "All rows at once, or one at a time");
+  const Sequence input = first_tokens(all, 16);  // later tokens would change no row
   const std::size_t T = input.tokens.size();
   Matrix rows = matrix(T, d_in);
   for (std::size_t i = 0; i < T; ++i) {
@@ -124,7 +161,7 @@ void show_one_by_one(const Sequence& all, const Attention& attention, Report& re
     const Matrix context = attention.forward(so_far, causal_mask(i + 1)).context;
     xt::view(rows, i, xt::all()) = xt::view(context, i, xt::all());
   }
-  report.matrix({"rows", "context of each token, computed when only the tokens up to it were there",
+  report.matrix({"rows", "context of each token, computed before the later ones arrive",
                  input.tokens, numbered("v", d_in)},
                 rows);
   report.check("equal", nearly_equal(rows, attention.forward(input.X, causal_mask(T)).context),
@@ -132,41 +169,43 @@ void show_one_by_one(const Sequence& all, const Attention& attention, Report& re
 }
 
 void show_repeated_word(const Attention& attention, Report& report) {
-  report.section("repeated", "A word twice, positions off");
+  report.section("repeated", "A repeated word, positions off");
   const Sequence input = embed(split_words("the cat saw the dog"), d_in, false);
   const Matrix open = attention.forward(input.X, all_zero_mask(5)).context;
   const Matrix masked = attention.forward(input.X, causal_mask(5)).context;
   report.matrix({"open", "context, mask off", input.tokens, numbered("v", d_in)}, open);
   report.matrix({"masked", "context, mask on", input.tokens, numbered("v", d_in)}, masked);
   report.check("identical_open", nearly_equal(row_of(open, 0), row_of(open, 3)),
-               "mask off: both \"the\" are the same");
-  report.check("identical_masked", nearly_equal(row_of(masked, 0), row_of(masked, 3)),
-               "mask on: both \"the\" are the same");
+               "mask off: both \"the\" have the same context");
+  report.check("different_masked", !nearly_equal(row_of(masked, 0), row_of(masked, 3)),
+               "mask on: the two \"the\" have different contexts");
 }
 
-void show_stand_ins(Report& report) {
-  report.section("stand_in", "A large negative number in place of −∞");
-  const Matrix queries = {{30, 0}, {0, 30}};
-  const Matrix keys = {{-1, 0}, {1, 1}};
+void show_substitutes(Report& report) {
+  report.section("substitutes", "A large negative number in place of −∞");
+  const Matrix keys = {{-1}, {1}};
   const Matrix values = {{1}, {2}};
   report.say(
-      "Two tokens; the first one's scores are {:.4f} for itself and {:.4f} for the second, which "
-      "it must not read.",
-      -30 / std::sqrt(2.0), 30 / std::sqrt(2.0));
-  Labels rows;
-  std::vector<Real> leaked;
-  for (const Real stand_in :
-       {Real{-20}, Real{-40}, Real{-50}, Real{-100}, -std::numeric_limits<Real>::infinity()}) {
-    const Matrix mask = {{0, stand_in}, {0, 0}};
-    rows.push_back(std::isinf(stand_in) ? "−∞" : fmt::format("{}", stand_in));
-    leaked.push_back(attend(queries, keys, values, mask).weights(0, 1));
+      "The first of two tokens scores itself with −20 and the hidden token with 20, or with "
+      "−20,000 "
+      "and 20,000.");
+  const Labels names = {"−20", "−30", "−50", "−100", "−10⁴", "−10²³", "−∞"};
+  const Vector substitutes = {
+      -20, -30, -50, -100, Real(-1e4), Real(-1e23), -std::numeric_limits<Real>::infinity()};
+  Matrix leaked = matrix(substitutes.size(), 2);
+  std::vector<Real> halves;
+  for (std::size_t n = 0; n < substitutes.size(); ++n) {
+    const Matrix mask = {{0, substitutes(n)}, {0, 0}};
+    leaked(n, 0) = attend({{20}, {20}}, keys, values, mask).weights(0, 1);
+    leaked(n, 1) = attend({{20000}, {20000}}, keys, values, mask).weights(0, 1);
+    halves.push_back(rounded_to_half(substitutes(n)));
   }
-  report.matrix({"leaked", "the first token's weight on the second", rows, {"weight"}, 6},
-                column(leaked));
+  report.matrix({"leaked", "weight on the hidden token", names, {"±20", "±20,000"}, 6}, leaked);
+  report.matrix({"halves", "the stand-in in half precision", names, {"half"}, 0}, column(halves));
 }
 
 void show_dropout(const Choices& choices, const Options& options, Report& report) {
-  report.section("dropout", fmt::format("Dropout of {} on the weights", choices.dropout));
+  report.section("dropout", fmt::format("Dropout with probability {}", choices.dropout));
   const Worked worked;
   const Matrix mask = causal_mask(3);
   Generator generator(options.seed);
@@ -174,19 +213,17 @@ void show_dropout(const Choices& choices, const Options& options, Report& report
   const Trace once =
       attend(worked.queries, worked.keys, worked.values, mask, Training{p, generator});
   report.matrix({"weights", "softmax of each row", worked.tokens, worked.tokens}, once.weights);
-  report.matrix({"weights_after_dropout", "what one draw leaves while training", worked.tokens,
-                 worked.tokens},
+  report.matrix({"weights_after_dropout", "after one draw", worked.tokens, worked.tokens},
                 once.weights_after_dropout);
   constexpr std::size_t draws = 40000;
   Matrix mean = matrix(3, 3);
   for (std::size_t draw = 0; draw < draws; ++draw) {
     mean += dropout(once.weights, p, generator) / Real{draws};
   }
-  report.matrix({"mean", "what 40,000 draws leave on average", worked.tokens, worked.tokens, 2},
-                mean);
+  report.matrix({"mean", "the mean of 40,000 draws", worked.tokens, worked.tokens, 2}, mean);
   const Trace inference = attend(worked.queries, worked.keys, worked.values, mask);
   report.check("inference", inference.weights_after_dropout == inference.weights,
-               "at inference every weight is kept as it is");
+               "at inference nothing is dropped");
 }
 
 void demonstrate(const Options& options, const Choices& choices, Report& report) {
@@ -199,13 +236,14 @@ void demonstrate(const Options& options, const Choices& choices, Report& report)
   };
   const Matrix mask = mask_for(T);
   const Trace trace = show_trace(input, attention, mask, report);
+  show_cheat(report);
   show_comparison(input, attention, trace, report);
-  show_two_ways(report);
-  const Sequence few = first_tokens(input, 16);  // enough to see who is moved
+  const Sequence few = first_tokens(input, 16);  // enough to see which rows change
   show_future(few, attention, mask_for(few.tokens.size()), report);
   show_one_by_one(input, attention, report);
+  show_two_ways(report);
   show_repeated_word(attention, report);
-  show_stand_ins(report);
+  show_substitutes(report);
   show_dropout(choices, options, report);
   report.panel("scaled scores", trace.scaled, input.tokens, input.tokens);
   report.panel("masked", trace.masked, input.tokens, input.tokens);
@@ -216,9 +254,9 @@ void demonstrate(const Options& options, const Choices& choices, Report& report)
 
 int main(int argc, char** argv) {
   Choices choices;
-  Command command("04_causal_mask", "Chapter 04: no token reads those after it, step by step.");
-  command.add_switch("--mask", choices.mask, "Hide from each token those that come after it");
-  command.add_number("--dropout", choices.dropout, "Share of the weights that training drops", 0,
+  Command command("04_causal_mask", "Chapter 04: no token attends to later ones, step by step.");
+  command.add_switch("--mask", choices.mask, "Hide later tokens from each token");
+  command.add_number("--dropout", choices.dropout, "Probability to drop a weight while training", 0,
                      1);
   return command.run(argc, argv, [&](const Options& options, Report& report) {
     demonstrate(options, choices, report);

@@ -1,21 +1,20 @@
 /// @file
-/// @brief Chapter 04 in a page: what the mask hides, who hears of another word, what dropout
-/// leaves.
+/// @brief Chapter 04 in a page: what the mask hides, which rows depend on an exchanged word, and
+/// what dropout leaves.
 
 #include "chapters/04_causal_mask/main.cpp"
 #include "docs/live/page.hpp"
 
 namespace {
 
-/// The words of a text, with another one at a place; as they are when there is no other.
-std::vector<std::string> with_other_word(const char* text, int place, const std::string& other) {
+/// The words of a text, with the one at a position exchanged; unchanged when `other` is empty.
+std::vector<std::string> with_other_word(const char* text, int position, const std::string& other) {
   std::vector<std::string> words = typed_words(text);
-  const auto at = static_cast<std::size_t>(place);
+  const auto at = static_cast<std::size_t>(position);
   if (other.empty() || at >= words.size()) return words;
   const std::vector<std::string> others = split_words(other, "the other word");
   if (others.size() > 1) {
-    throw std::invalid_argument(
-        fmt::format("the other word is {} words; one is wanted", others.size()));
+    throw std::invalid_argument(fmt::format("expected one other word, got {}", others.size()));
   }
   words[at] = others[0];
   return words;
@@ -23,13 +22,14 @@ std::vector<std::string> with_other_word(const char* text, int place, const std:
 
 }  // namespace
 
-/// One pass, with the word at `place` exchanged; and the weights that dropout leaves of it.
+/// One forward pass with the word at `position` exchanged, as at inference and as while training.
 /// @param seed  draws the layer's weights
-/// @param draw  seed of what dropout drops
-extern "C" EMSCRIPTEN_KEEPALIVE const char* masked(const char* text, int place, const char* other,
-                                                   int seed, bool mask, double dropout, int draw) {
+/// @param draw  seed of the dropout mask
+extern "C" EMSCRIPTEN_KEEPALIVE const char* masked(const char* text, int position,
+                                                   const char* other, int seed, bool mask,
+                                                   double dropout, int draw) {
   return answer([&](Report& report) {
-    const Sequence input = embed(with_other_word(text, place, other), d_in, true);
+    const Sequence input = embed(with_other_word(text, position, other), d_in, true);
     const Labels& tokens = input.tokens;
     Generator generator(static_cast<std::uint64_t>(seed));
     const Attention attention(d_in, d_in, generator);
@@ -37,8 +37,9 @@ extern "C" EMSCRIPTEN_KEEPALIVE const char* masked(const char* text, int place, 
     show_trace(input, attention, chosen, report);
     Generator drops(static_cast<std::uint64_t>(draw));
     const Training training{static_cast<Real>(dropout), drops};
-    report.section("training", "The same pass while training");
-    report.matrix({"weights_after_dropout", "", tokens, tokens},
-                  attention.forward(input.X, chosen, training).weights_after_dropout);
+    const Trace trace = attention.forward(input.X, chosen, training);
+    report.section("training", "The same forward pass while training");
+    report.matrix({"weights_after_dropout", "", tokens, tokens}, trace.weights_after_dropout);
+    report.matrix({"context", "", tokens, numbered("v", d_in)}, trace.context);
   });
 }

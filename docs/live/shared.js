@@ -76,6 +76,7 @@ class HeatMap {
   }
 
   get title() { return this.caption.textContent; }
+  set title(text) { this.caption.textContent = text; }
 
   /** Shows a matrix of the JSON. Where the labels stay the same, the cells and the focus stay as well. */
   show(matrix) {
