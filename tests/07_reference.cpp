@@ -428,7 +428,7 @@ Table model(const Weights& weights, const Shape& shape, const std::vector<int>& 
   if (!way.no_last_norm) {
     x = layer_norm(x, weights.at("norm.gain"), weights.at("norm.bias"), way);
   }
-  const bool separate = weights.count("head") > 0;
+  const bool separate = weights.contains("head");
   const Table& head = weights.at(separate ? "head" : "token_embedding");
   const Table logits =
       linear(x, transposed(constant_if(way.head_constant, head)), Table(1, head.rows));
