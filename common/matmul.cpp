@@ -84,8 +84,8 @@ struct Placement {
 };
 
 Placement place(const MatrixView& m) {
-  // xtensor gives the step 0 to a side of length 1; BLAS never steps along it, but requires a number
-  // that fits.
+  // xtensor gives the step 0 to a side of length 1; BLAS never steps along it, but requires a
+  // number that fits.
   const bool rows_lie_together = m.column_step == 1 || m.columns == 1;
   const bool columns_lie_together = m.row_step == 1 || m.rows == 1;
   const auto width = static_cast<std::ptrdiff_t>(m.columns);

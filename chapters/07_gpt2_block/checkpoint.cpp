@@ -7,8 +7,8 @@
 #include <map>
 #include <stdexcept>
 
-#include "common/memory.hpp"
 #include "common/atomic_file.hpp"
+#include "common/memory.hpp"
 #include "config_file.hpp"
 
 namespace {

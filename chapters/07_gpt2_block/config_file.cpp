@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "common/text.hpp"
 #include "common/atomic_file.hpp"
+#include "common/text.hpp"
 #include "json_text.hpp"
 
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "common/real.hpp"
 #include "common/atomic_file.hpp"
+#include "common/real.hpp"
 #include "safetensors_header.hpp"
 
 /// A file of tensors that is open for reading.

@@ -9,10 +9,10 @@
 
 #include "book_text.hpp"
 #include "checkpoint.hpp"
+#include "common/atomic_file.hpp"
 #include "common/blas.hpp"
 #include "common/memory.hpp"
 #include "common/text.hpp"
-#include "common/atomic_file.hpp"
 #include "config_file.hpp"
 #include "folder.hpp"
 #include "progress.hpp"

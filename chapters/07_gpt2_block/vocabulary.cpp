@@ -5,8 +5,8 @@
 #include <map>
 #include <stdexcept>
 
-#include "common/text.hpp"
 #include "common/atomic_file.hpp"
+#include "common/text.hpp"
 #include "json_text.hpp"
 
 namespace {
