@@ -1109,7 +1109,7 @@ class RealBook(unittest.TestCase):
         self.assertNotIn("warning:", built.stdout)
         tested = run("ctest", "--preset", "exercise", "-L", "03")
         self.assertNotEqual(tested.returncode, 0)
-        self.assertIn("3.2 the blend is still empty. What belongs there: pass.weights,", " ".join(tested.stdout.split()))
+        self.assertIn("3.2 the weighted sum is still empty. What belongs there: trace.weights,", " ".join(tested.stdout.split()))
 
 
 if __name__ == "__main__":
