@@ -88,6 +88,12 @@ MatrixMatcher are_the_scaled_weights_of(const Example& e) {
               divided_by(std::floor(root_d_k(e))))
       .unless("the scores are divided by √2 at every width", divided_by(std::sqrt(2.0)))
       .unless("the scores are divided by 8, which is √d_k only where d_k is 64", divided_by(8))
+      .unless("softmax is missing: these are the scaled scores",
+              [e] {
+                return reference::divided(reference::dot_products(e.queries, e.keys), root_d_k(e));
+              })
+      .unless("softmax is applied twice",
+              [e] { return reference::softmax(weights_with(e, root_d_k(e))); })
       .unless("the weights are divided after softmax, not the scores before it",
               [e] { return reference::divided(weights_with(e, 1), root_d_k(e)); });
   for (const std::size_t columns : {8U, 12U, 16U, 20U, 32U, 64U}) {
@@ -222,6 +228,28 @@ bool are_scores_of(const Matrix& scores, const Example& e) {
 
 }  // namespace
 
+// --- what every chapter's code must do: its parts first ----------------------------------------
+
+namespace shared {
+
+constexpr std::size_t d_in = 5;
+
+inline Attention make_attention(std::size_t columns_in, std::size_t columns_out,
+                                Generator& generator) {
+  return Attention(columns_in, columns_out, generator);
+}
+
+inline void self_attention(const Matrix& X) {
+  Generator generator(1);
+  make_attention(d_in, 6, generator).forward(X);
+}
+
+}  // namespace shared
+
+#include "shared/constructor.hpp"
+#include "shared/finiteness.hpp"
+#include "shared/softmax.hpp"
+
 // --- the mechanism -----------------------------------------------------------------------------
 
 TEST_CASE("the weights are the softmax of the scores over the square root of d_k", "[A10][A2]") {
@@ -242,6 +270,10 @@ TEST_CASE("the context sums the values weighted by the scaled weights", "[A10][A
     const Matrix unscaled = reference::product(weights_with(e, 1), e.values);
     auto matcher = equals(right);
     matcher.unless("this is the context without the division by √d_k", unscaled)
+        .unless("the context is a weighted sum of the keys, not of the values",
+                reference::product(weights_with(e, root_d_k(e)), e.keys))
+        .unless("the context is a sum weighted by the scores, not by the weights",
+                reference::product(reference::dot_products(e.queries, e.keys), e.values))
         .unless("the context is divided by √d_k, not the scores",
                 reference::divided(unscaled, root_d_k(e)))
         .unless("the division comes twice: the scores and again the context",
@@ -569,25 +601,3 @@ TEST_CASE("permuting the tokens permutes the context", "[A20]") {
   CHECK_THAT(p.attention.forward(reorder_rows(p.X, order)).context,
              equals(reorder_rows(p.attention.forward(p.X).context, order)));
 }
-
-// --- what every chapter's code must do ---------------------------------------------------------
-
-namespace shared {
-
-constexpr std::size_t d_in = 5;
-
-inline Attention make_attention(std::size_t columns_in, std::size_t columns_out,
-                                Generator& generator) {
-  return Attention(columns_in, columns_out, generator);
-}
-
-inline void self_attention(const Matrix& X) {
-  Generator generator(1);
-  make_attention(d_in, 6, generator).forward(X);
-}
-
-}  // namespace shared
-
-#include "shared/constructor.hpp"
-#include "shared/finiteness.hpp"
-#include "shared/softmax.hpp"

@@ -169,6 +169,14 @@ MatrixMatcher are_the_masked_weights(const Matrix& scaled, const Matrix& mask) {
       .unless("the hidden scores became −20 in place of −∞",
               softmax_of([](const Matrix& s, const Matrix& m) { return filled(s, m, -20); }))
       .unless("the mask is inverted: it hides what it should leave", masked_by(inverted))
+      .unless("softmax is applied twice, and the second time without the mask",
+              [=] { return reference::softmax(masked_softmax(scaled, mask)); })
+      .unless("the scores are lost: these are the weights of the mask alone",
+              softmax_of([](const Matrix& s, const Matrix& m) {
+                return matrix_of(s.shape(0), s.shape(1), [&](std::size_t i, std::size_t j) {
+                  return hides(m, i, j) ? minus_infinity : Real{0};
+                });
+              }))
       .unless("a causal mask is applied, whatever the mask says",
               masked_by([](const Matrix& m) { return causal(m.shape(0), m.shape(1)); }))
       .unless("softmax runs down the columns", [=] {
@@ -312,6 +320,30 @@ double fraction_of_zeros(const Matrix& m) {
 
 }  // namespace
 
+// --- what every chapter's code must do: its parts first ----------------------------------------
+
+namespace shared {
+
+constexpr std::size_t d_in = 5;
+
+inline Attention make_attention(std::size_t columns_in, std::size_t columns_out,
+                                Generator& generator) {
+  return Attention(columns_in, columns_out, generator);
+}
+
+inline void self_attention(const Matrix& X) {
+  Generator generator(1);
+  make_attention(d_in, 6, generator).forward(X, causal_mask(X.shape(0)));
+}
+
+}  // namespace shared
+
+#include "shared/causal_mask.hpp"
+#include "shared/constructor.hpp"
+#include "shared/dropout.hpp"
+#include "shared/finiteness.hpp"
+#include "shared/softmax.hpp"
+
 // --- the mask ----------------------------------------------------------------------------------
 
 TEST_CASE("the weights are the softmax of the scaled scores plus the mask", "[A13][B8]") {
@@ -345,7 +377,10 @@ TEST_CASE("the context sums the values weighted by the masked weights", "[A13]")
     const Matrix scaled = p.scaled();
     const Matrix values = p.values();
     auto matcher = equals(reference::product(masked_softmax(scaled, mask), values));
+    const Matrix keys = p.keys();
     matcher
+        .unless("the context is a weighted sum of the keys, not of the values",
+                [=] { return reference::product(masked_softmax(scaled, mask), keys); })
         .unless("this is the context without a mask",
                 [=] { return reference::product(reference::softmax(scaled), values); })
         .unless("the mask comes after softmax, and the rows are not renormalised", [=] {
@@ -907,27 +942,3 @@ TEST_CASE("with p = 0 a forward pass keeps every weight and with p = 1 none", "[
   CHECK(all_zero(none.weights_after_dropout));
   CHECK(all_zero(none.context));
 }
-
-// --- what every chapter's code must do ---------------------------------------------------------
-
-namespace shared {
-
-constexpr std::size_t d_in = 5;
-
-inline Attention make_attention(std::size_t columns_in, std::size_t columns_out,
-                                Generator& generator) {
-  return Attention(columns_in, columns_out, generator);
-}
-
-inline void self_attention(const Matrix& X) {
-  Generator generator(1);
-  make_attention(d_in, 6, generator).forward(X, causal_mask(X.shape(0)));
-}
-
-}  // namespace shared
-
-#include "shared/causal_mask.hpp"
-#include "shared/constructor.hpp"
-#include "shared/dropout.hpp"
-#include "shared/finiteness.hpp"
-#include "shared/softmax.hpp"
