@@ -34,7 +34,7 @@ sys.dont_write_bytecode = True
 
 from exercising import compiler, blanks, processes, results, sanitizers, screen, verdict  # noqa: E402
 from exercising.book import Book  # noqa: E402
-from exercising.trouble import Rotten  # noqa: E402
+from exercising.errors import StaleList  # noqa: E402
 
 SHOWN = r"Ctrl-C\s+ends\s+it"  # the last words that watch shows of a verdict
 CALL = r'(?s)blank\("%s .*?\);'  # what a reader takes out of the copy
@@ -882,14 +882,14 @@ class Lists(unittest.TestCase):
             "[1.1 a]\nlines: [a]\nbelongs: b\nhint: 1": "01_one.txt:1: 1.1 has 1 hints, not 3",
             "[1.1 a]\nline: [a]": "01_one.txt:2: neither",
         }.items():
-            with self.subTest(text), self.assertRaisesRegex(Rotten, message):
+            with self.subTest(text), self.assertRaisesRegex(StaleList, message):
                 self.read(text)
 
     def test_a_blank_whose_region_is_gone_is_rotten(self):
         blank = self.read(EXERCISES)[0]
-        with self.assertRaisesRegex(Rotten, r"01_one/attention.hpp needs two lines //! \[division\]"):
+        with self.assertRaisesRegex(StaleList, r"01_one/attention.hpp needs two lines //! \[division\]"):
             blanks.blanked(blank, "int x;\n")
-        with self.assertRaisesRegex(Rotten, "has no function twice in"):
+        with self.assertRaisesRegex(StaleList, "has no function twice in"):
             blanks.blanked(self.read(EXERCISES)[1], "//! [twice]\nint x;\n//! [twice]\n")
 
     def test_filling_undoes_blanking(self):

@@ -1,25 +1,25 @@
-"""The tests as exercises: what tests/exercise is made of.
+"""The exercise runner, tests/exercise.
 
 Read the modules in this order:
 
-- trouble    what ends the command with a sentence
-- processes  running other programs: with a time limit, and so that they can be stopped
-- blanks      what a reader writes again; how a copy is blanked and filled
+- errors     errors that end a command with a sentence
+- processes  running other programs, with a time limit and a way to stop them
+- blanks     the lines that a reader writes again: blanking them out and filling them in
 - book       the chapters, their files and their blanks
 - copies     the reader's folder: copies of the chapters, and backups
 - progress   what the reader has done, in a file in that folder
-- trees      building a chapter's tests, and running them
-- compiler   what the compiler complains about, in few lines
-- results    what Catch2 says, as XML
-- sanitizers what their reports mean
+- builds     building a chapter's tests and running them
+- compiler   the compiler's messages, shortened
+- results    Catch2's results, read from XML
+- sanitizers the sanitizers' reports, explained
 - screen     the terminal: its width, its colours
-- verdict    what a failing test says, in the reader's words
-- judge      tries a copy, and finds the words for what comes of it
-- desk       what every command has at hand
-- beginning  the commands that make copies: start, reset, goto
-- trying     the commands that try them: check, watch
-- comparing  what differs between a copy and the book, in lines of code
+- verdict    a failing test, explained to the reader
+- checker    tests a copy and composes the verdict
+- session    the objects that every command uses
+- starting   the commands that make copies: start, reset, goto
+- checking   the commands that test them: check, watch
+- comparing  the differences between a copy and the book, in lines of code
 - showing    the commands that only show something: list, hint, solution, diff
 - command    the command line
-- workers    many tries side by side, for tests/try_mutants and tests/try_exercises
+- workers    builds in parallel, for tests/try_mutants and tests/try_exercises
 """

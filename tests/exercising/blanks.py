@@ -18,7 +18,7 @@ it is not attention.hpp. `belongs:` is what a reader is told who runs into the b
 be unused without the lines, and are a help besides. `passes:`, which may come several times, is a test that has
 nothing to do with the blank, and passes while it is empty; at least one test must fail.
 
-A region is what stands between two lines `//! [name]`. Both stay in the copy, so that the place can be found again.
+A region is the text between two lines `//! [name]`. Both markers stay in the copy, so that the blank can be found again.
 
 The reader's text is split at \\n and nowhere else (str.splitlines() knows ten more line ends, which C++ doesn't), and a
 \\r before it stays with its line: what isn't blanked is kept byte for byte.
@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional
 
-from exercising.trouble import Rotten
+from exercising.errors import StaleList
 
 HINTS = 3
 WIDTH = 90  # columns of a text in the code, so that lines have 100 at most
@@ -65,7 +65,7 @@ class Blank:
 
 
 def read_list(path: Path) -> list[Blank]:
-    """The blanks of one chapter. Throws Rotten with the line that cannot be understood."""
+    """The blanks of one chapter. Throws StaleList with the line that cannot be understood."""
     blanks: list[Blank] = []
     for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
         place = f"{path.name}:{number}"
@@ -77,7 +77,7 @@ def read_list(path: Path) -> list[Blank]:
         elif blanks:
             read_line(blanks[-1], line, place)
         else:
-            raise Rotten(f"{place}: a line [number title] must come first")
+            raise StaleList(f"{place}: a line [number title] must come first")
     for count, blank in enumerate(blanks, 1):
         check_blank(blank, f"{int(path.stem[:2])}.{count}")
     return blanks
@@ -95,8 +95,8 @@ def read_line(blank: Blank, line: str, place: str) -> None:
     elif key == "lines" and value:
         read_place(blank, value, place)
     else:
-        raise Rotten(f"{place}: neither [number title], lines:, file:, belongs:, names:, hint: nor passes:, "
-                     f"but {line.strip()}")
+        raise StaleList(f"{place}: neither [number title], lines:, file:, belongs:, names:, hint: nor passes:, "
+                        f"but {line.strip()}")
 
 
 def read_place(blank: Blank, value: str, place: str) -> None:
@@ -106,23 +106,23 @@ def read_place(blank: Blank, value: str, place: str) -> None:
         return
     blank.regions = re.findall(r"\[([^\]]+)\]", value)
     if not blank.regions or re.sub(r"\[[^\]]+\]\s*", "", value):
-        raise Rotten(f"{place}: lines: wants [region]..., or body of NAME in [region], not {value}")
+        raise StaleList(f"{place}: lines: wants [region]..., or body of NAME in [region], not {value}")
 
 
 def check_blank(blank: Blank, number: str) -> None:
     if blank.number != number:
-        raise Rotten(f"{blank.place}: this is exercise {number}, not {blank.number}")
+        raise StaleList(f"{blank.place}: this is exercise {number}, not {blank.number}")
     if not blank.regions or not blank.belongs:
-        raise Rotten(f"{blank.place}: {blank.number} needs lines: and belongs:")
+        raise StaleList(f"{blank.place}: {blank.number} needs lines: and belongs:")
     if len(blank.hints) != HINTS:
-        raise Rotten(f"{blank.place}: {blank.number} has {len(blank.hints)} hints, not {HINTS}")
+        raise StaleList(f"{blank.place}: {blank.number} has {len(blank.hints)} hints, not {HINTS}")
 
 
 # --- finding the lines -------------------------------------------------------------------------
 
 
 def span(blank: Blank, lines: list[str]) -> range:
-    """The lines of a blank in the text of its file, with the region's own markers outside. Throws Rotten."""
+    """The lines of a blank in the text of its file, with the region's own markers outside. Throws StaleList."""
     begin, end = region_span(blank, lines)
     return body_span(blank, lines, begin, end) if blank.function else range(begin, end)
 
@@ -134,10 +134,10 @@ def region_span(blank: Blank, lines: list[str]) -> tuple[int, int]:
     needed = 2 if len(blank.regions) == 1 else 1
     for region, found in ((blank.regions[0], first), (blank.regions[-1], last)):
         if not needed <= len(found) <= 2:
-            raise Rotten(f"{blank.place}: {blank.number}: {blank.chapter}/{blank.file} needs two lines //! [{region}]")
+            raise StaleList(f"{blank.place}: {blank.number}: {blank.chapter}/{blank.file} needs two lines //! [{region}]")
     begin, end = first[0] + 1, last[-1]
     if begin >= end:
-        raise Rotten(f"{blank.place}: {blank.number}: the regions come in another order in {blank.chapter}/{blank.file}")
+        raise StaleList(f"{blank.place}: {blank.number}: the regions come in another order in {blank.chapter}/{blank.file}")
     return begin, end
 
 
@@ -147,7 +147,7 @@ def markers(lines: list[str], region: str) -> list[int]:
 
 
 def body_span(blank: Blank, lines: list[str], begin: int, end: int) -> range:
-    """What stands between the braces of a function, or all that follows the parameters of a constructor."""
+    """The text between a function's braces, or everything after a constructor's parameters."""
     called = re.compile(rf"(^|[\s:~]){re.escape(blank.function)}\(")
     for start in range(begin, end):
         if called.search(lines[start]) and not COMMENT.match(lines[start]):
@@ -155,8 +155,8 @@ def body_span(blank: Blank, lines: list[str], begin: int, end: int) -> range:
             last = closing_brace(lines, first, end, indent_of(lines[start]))
             if last is not None:
                 return range(first, last + is_constructor(lines, first))
-    raise Rotten(f"{blank.place}: {blank.number}: {blank.chapter}/{blank.file} has no function {blank.function} "
-                 f"in [{blank.regions[0]}]")
+    raise StaleList(f"{blank.place}: {blank.number}: {blank.chapter}/{blank.file} has no function {blank.function} "
+                    f"in [{blank.regions[0]}]")
 
 
 def after_parameters(lines: list[str], start: int, end: int) -> int:
@@ -189,15 +189,15 @@ def indent_of(line: str) -> str:
 
 
 def blanked(blank: Blank, text: str) -> str:
-    """The text with a call of blank() in place of the lines. Throws Rotten when they are not found."""
+    """The text with a call of blank() in place of the lines. Throws StaleList when they are not found."""
     lines = text.split("\n")
     found = span(blank, lines)
     first = lines[found.start]
-    stand_in = statement(blank, indent_of(first))
+    placeholder = statement(blank, indent_of(first))
     if is_constructor(lines, found.start):
         outer = indent_of(first)[:-4]
-        stand_in = [outer + "{", *statement(blank, outer + "  "), outer + "}"]
-    lines[found.start:found.stop] = [line + carriage_return(first) for line in stand_in]
+        placeholder = [outer + "{", *statement(blank, outer + "  "), outer + "}"]
+    lines[found.start:found.stop] = [line + carriage_return(first) for line in placeholder]
     return with_include("\n".join(lines))
 
 
@@ -229,7 +229,7 @@ def carriage_return(line: str) -> str:
 
 
 def call_span(blank: Blank, lines: list[str]) -> Optional[range]:
-    """Where the call of blank() stands in a copy, with the braces that came with it; None if it is gone."""
+    """The lines of the call of blank() in a copy, with its braces; None if it is gone."""
     opening = re.compile(rf'\s*blank\(\s*"{re.escape(blank.number)}[ "]')
     for start, line in enumerate(lines):
         if opening.match(line):
@@ -255,7 +255,7 @@ def size(blank: Blank, book_text: str) -> int:
 
 
 def filled(blank: Blank, text: str, book_text: str, name: str = "") -> str:
-    """The copy with the book's lines in place of the call. With a name, what follows keeps its line numbers.
+    """The copy with the solution in place of the call. With a name, later lines keep their numbers.
 
     Without a call, or when the braces around a constructor's have been changed, the copy stays as it is.
     """

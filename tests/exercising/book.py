@@ -8,9 +8,9 @@ from pathlib import Path
 
 from exercising import blanks
 from exercising.blanks import Blank
-from exercising.trouble import Rotten, Trouble
+from exercising.errors import StaleList, CommandError
 
-WALK = "main.cpp"  # shows the chapter, and is not tested
+DEMO = "main.cpp"  # it isn't tested
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Chapter:
 
     @property
     def files(self) -> list[str]:
-        """The files of which a reader has copies: a .cpp file sees the headers that lie beside it, and so comes along."""
-        return sorted(path.name for path in self.folder.glob("*.[hc]pp") if path.name != WALK)
+        """The files of which a reader has copies: a .cpp file includes the headers in its own folder, so it's copied as well."""
+        return sorted(path.name for path in self.folder.glob("*.[hc]pp") if path.name != DEMO)
 
     def text(self, file: str) -> str:
         return (self.folder / file).read_text(encoding="utf-8")
@@ -43,7 +43,7 @@ class Chapter:
             if blank.number == number:
                 return blank
         first, last = self.blanks[0].number, self.blanks[-1].number
-        raise Trouble(f"There is no exercise {number}; those of chapter {self.number} are {first} to {last}.")
+        raise CommandError(f"There is no exercise {number}; those of chapter {self.number} are {first} to {last}.")
 
 
 class Book:
@@ -57,7 +57,7 @@ class Book:
     def _chapter(self, path: Path) -> Chapter:
         folder = self.root / "chapters" / path.stem
         if not folder.is_dir():
-            raise Rotten(f"{path.name}: there is no chapter of this name")
+            raise StaleList(f"{path.name}: there is no chapter of this name")
         return Chapter(folder, tuple(blanks.read_list(path)))
 
     def chapter(self, name: str) -> Chapter:
@@ -77,4 +77,4 @@ class Book:
             if last == chapter.name or (last.isdecimal() and int(last) == chapter.number):
                 return chapter, list(chapter.blanks)
         names = " ".join(chapter.name for chapter in self.chapters)
-        raise Trouble(f"There are no exercises for {word}; there are {names}.")
+        raise CommandError(f"There are no exercises for {word}; there are {names}.")

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import NoReturn, Optional, Sequence, TextIO
 
 from entry import Interrupted
-from exercising import beginning, showing, trying
-from exercising.desk import ME, Desk
+from exercising import starting, showing, checking
+from exercising.session import ME, Session
 from exercising.screen import Screen
-from exercising.trouble import Rotten, Trouble
+from exercising.errors import StaleList, CommandError
 
 DESCRIPTION = """\
 The tests as exercises. It blanks lines out in a copy of a chapter, and tells
@@ -34,14 +34,14 @@ examples:
 # What carries a command out, what comes after its name, and what it is for.
 COMMANDS = {
     "list": (showing.list_all, "[N]", "how far you are; and the exercises of a chapter: how many lines each takes"),
-    "start": (beginning.start, "N | N.K", "make a copy of a chapter with all its exercises blanked out, or with one"),
-    "watch": (trying.watch, "[N]", "try the copy now and after every save, until Ctrl-C"),
-    "check": (trying.check, "[N]", "try the copy once"),
+    "start": (starting.start, "N | N.K", "make a copy of a chapter with all its exercises blanked out, or with one"),
+    "watch": (checking.watch, "[N]", "try the copy now and after every save, until Ctrl-C"),
+    "check": (checking.check, "[N]", "try the copy once"),
     "hint": (showing.hint, "[N.K]", "where to look; asked again, what to think of; and again, nearly the line"),
     "diff": (showing.diff, "[N]", "your copy against the book's chapter"),
-    "reset": (beginning.reset, "[N | N.K]", "blank out again; what you have is kept, with today's date in its name"),
-    "solution": (showing.solution, "[N.K]", "the book's lines, once yours pass; before that with --insist"),
-    "goto": (beginning.goto, "N", "a copy of the book's chapter with nothing blanked out"),
+    "reset": (starting.reset, "[N | N.K]", "blank out again; a backup keeps what you have"),
+    "solution": (showing.solution, "[N.K]", "the solution, once yours passes; before that with --insist"),
+    "goto": (starting.goto, "N", "a copy of the chapter with nothing blanked out"),
 }
 
 
@@ -52,12 +52,12 @@ def main(arguments: Sequence[str], root: Path) -> int:
         return refuse(screen, no_such_command(mistyped))
     options = parser().parse_args(arguments)
     try:
-        desk = Desk(root, screen)
-        if desk.progress.notice:
-            desk.say(desk.progress.notice)
+        session = Session(root, screen)
+        if session.progress.notice:
+            session.say(session.progress.notice)
         carry_out = COMMANDS[options.command][0] if options.command else showing.where
-        return carry_out(desk, options)
-    except (Trouble, Rotten) as trouble:
+        return carry_out(session, options)
+    except (CommandError, StaleList) as trouble:
         return refuse(screen, str(trouble))
     except BrokenPipeError:
         raise

@@ -74,6 +74,6 @@ def without_ninja(output: str) -> str:
 
 
 def linker_error(output: str) -> str:
-    """What a linker, or ninja itself, says in a line; empty when it is neither."""
+    """The line in which the linker or ninja reports an error; empty when neither does."""
     telling = r"undefined (reference|symbol)|multiple definition|duplicate symbol|ninja: error|No space left"
     return next((line.strip() for line in output.split("\n") if re.search(telling, line)), "")

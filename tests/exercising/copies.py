@@ -16,7 +16,7 @@ from typing import Iterable
 from exercising import blanks
 from exercising.book import Chapter
 from exercising.blanks import Blank
-from exercising.trouble import Trouble
+from exercising.errors import CommandError
 
 BACKUPS = "backups"
 
@@ -47,7 +47,7 @@ class Copies:
             write(self.path(chapter, file), text)
 
     def blank(self, chapter: Chapter, blank: Blank) -> None:
-        """One more blank in the copy that there is. Throws Rotten when its place is not found."""
+        """Blanks out one more exercise in the copy. Throws StaleList when its lines aren't found."""
         self.require_own_folder(chapter)
         path = self.path(chapter, blank.file)
         write(path, blanks.blanked(blank, read(path)))
@@ -80,15 +80,15 @@ class Copies:
         except shutil.Error as error:
             shutil.rmtree(backup, ignore_errors=True)
             file, _, reason = error.args[0][0]
-            raise Trouble(f"{file} cannot be copied: {re.sub(r'^.Errno .*?] |: .*$', '', str(reason))}.") from error
+            raise CommandError(f"{file} cannot be copied: {re.sub(r'^.Errno .*?] |: .*$', '', str(reason))}.") from error
         return backup
 
     def require_own_folder(self, chapter: Chapter) -> None:
         """A link to the book's own chapters would blank out the book."""
         folder, book = (self.folder / chapter.name).resolve(), chapter.folder.parent.resolve()
         if book in (folder, *folder.parents):
-            raise Trouble(f"exercises/{chapter.name} is a link to the book's own chapters, which must stay as they are. "
-                          "Please remove the link.")
+            raise CommandError(f"exercises/{chapter.name} is a link to the book's own chapters, which must stay as they are. "
+                               "Please remove the link.")
 
 
 def special_files(folder: str, names: list[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """Running other programs: with a time limit, so that they can be stopped, and so that nothing of them is left.
 
-A program gets a process group of its own. Whatever way its run ends, and whatever ends this command (Ctrl-C, a closed
+A program gets its own process group. Whatever way its run ends, and whatever ends this command (Ctrl-C, a closed
 terminal, SIGTERM), the whole group is ended with it, including children that the program has forked. What it prints is
 read as it comes, and bounded: an endless loop around a print would fill the disk.
 """
@@ -122,12 +122,12 @@ running: set[subprocess.Popen] = set()
 @contextlib.contextmanager
 def started(command: Sequence, cwd: Optional[Path], environment: Optional[dict],
             limit: Optional[float]) -> Iterator[subprocess.Popen]:
-    """A program in a process group of its own, of which nothing goes on afterwards, whatever happens."""
+    """A program in its own process group; nothing of the group survives, whatever happens."""
     with answered_later():
         process = subprocess.Popen([str(word) for word in command], cwd=cwd, env=environment, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
         running.add(process)
-    if limit is not None and hasattr(resource, "prlimit"):  # even kill -9 of this command leaves no endless loop behind
+    if limit is not None and hasattr(resource, "prlimit"):  # even kill -9 of this command must not leave an endless loop running
         seconds = math.ceil((limit + MERCY + 1) * (os.cpu_count() or 1))
         with contextlib.suppress(OSError):
             resource.prlimit(process.pid, resource.RLIMIT_CPU, (seconds, seconds))

@@ -33,7 +33,7 @@ class Progress:
         try:
             data = json.loads(read(self.path).removeprefix("\ufeff"))
             if not is_progress(data):
-                raise ValueError("it is no table of exercises")
+                raise ValueError("it isn't a table of exercises")
             self._data = data
         except (ValueError, RecursionError) as error:
             broken = self.path.with_suffix(".broken")

@@ -14,7 +14,7 @@ class Failure:
     kind: str  # Expression, Exception, FatalErrorCondition or Failure
     file: str
     line: int
-    original: str = ""  # the check as it stands in the test
+    original: str = ""  # the check as the test has it
     expanded: str = ""  # with its values
     message: str = ""  # of the exception, or the signal
     infos: list[str] = field(default_factory=list)

@@ -94,7 +94,7 @@ def told(failure: Failure) -> list[Line]:
 
 
 def checked(failure: Failure) -> list[Line]:
-    """A check that is no matrix: as it stands in the test, and with its values."""
+    """A check of something other than a matrix: its source text, and its values."""
     lines = [Line(f"This does not hold: {failure.original}")]
     if failure.expanded not in ("", "false", "true", failure.original):
         lines.append(Line(f"With its values: {failure.expanded}"))

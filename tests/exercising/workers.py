@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Callable, Iterator, Sequence, TextIO, TypeVar
 
 from exercising.copies import read
-from exercising.trees import Tree, fails, processors
+from exercising.builds import Tree, fails, processors
 
 FOLDER = "mutants"  # in build/
 MOST = 8  # trees: each takes 300 MB of disk
@@ -26,14 +26,14 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Bench(Tree):
+class Worker(Tree):
     """A tree with copies of all chapters, one of which at a time is changed."""
 
     def __init__(self, root: Path, number: int):
         name = f"{FOLDER}/{number}"
         super().__init__(root, name, "debug", root / "build" / name / "chapters", jobs=1)
 
-    def prepare(self) -> Bench:
+    def prepare(self) -> Worker:
         copy_chapters(self.root / "chapters", self.chapters)
         self.configure()
         return self
@@ -81,25 +81,25 @@ def copy_chapters(source: Path, target: Path) -> None:
 
 
 class Workers:
-    """Does a piece of work with each item; each piece gets a bench of its own while it lasts."""
+    """Does a piece of work with each item; each piece has a worker to itself while it lasts."""
 
     def __init__(self, root: Path, most: int):
         self.root = root
         self.count = max(1, min(processors(), most, MOST))
-        self.benches: queue.Queue[Bench] = queue.Queue()
+        self.workers: queue.Queue[Worker] = queue.Queue()
         self.stop = threading.Event()
         self.progress = Progress()
 
     def prepare(self, pool: concurrent.futures.Executor) -> None:
         self.progress.show("preparing")
-        for bench in pool.map(Bench.prepare, [Bench(self.root, number + 1) for number in range(self.count)]):
-            self.benches.put(bench)
+        for worker in pool.map(Worker.prepare, [Worker(self.root, number + 1) for number in range(self.count)]):
+            self.workers.put(worker)
 
-    def each(self, items: Sequence[Item], work: Callable[[Item, Bench], Result], doing: str) -> Iterator[Result]:
+    def each(self, items: Sequence[Item], work: Callable[[Item, Worker], Result], doing: str) -> Iterator[Result]:
         """The results, in the order of the items, as soon as they are there."""
         with concurrent.futures.ThreadPoolExecutor(self.count) as pool:
             try:
-                if self.benches.empty():
+                if self.workers.empty():
                     self.prepare(pool)
                 futures = [pool.submit(self._one, work, item) for item in items]
                 for number, future in enumerate(futures, 1):
@@ -114,26 +114,26 @@ class Workers:
             finally:
                 self.progress.clear()
 
-    def _one(self, work: Callable[[Item, Bench], Result], item: Item) -> Result:
+    def _one(self, work: Callable[[Item, Worker], Result], item: Item) -> Result:
         if self.stop.is_set():
             raise concurrent.futures.CancelledError
-        bench = self.benches.get()
+        worker = self.workers.get()
         try:
-            return work(item, bench)
+            return work(item, worker)
         finally:
-            self.benches.put(bench)
+            self.workers.put(worker)
 
     def troubles_without_change(self, chapters: Sequence[str]) -> list[str]:
         """Without a change everything must pass; otherwise a failing test would prove nothing."""
         return [trouble for trouble in self.each(chapters, trouble_with, "without any change, chapter") if trouble]
 
 
-def trouble_with(chapter: str, bench: Bench) -> str:
-    program = bench.programs(chapter)[-1]
-    error = bench.compile(program)
+def trouble_with(chapter: str, worker: Worker) -> str:
+    program = worker.programs(chapter)[-1]
+    error = worker.compile(program)
     if error:
         return f"{chapter}: its tests do not compile: {error}"
-    results, done = bench.test(program)
+    results, done = worker.test(program)
     if fails(results, done):
         names = "".join(f"\n  {test.name}" for test in results.failing)
         return f"{chapter}: {len(results.failing)} of {len(results.tests)} tests fail in the book's own version:{names}"

@@ -1,4 +1,4 @@
-"""What every command has at hand: the book, the reader's copies and progress, the judge, and the screen."""
+"""The objects that every command uses: the book, the reader's copies and progress, the checker, the screen."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Callable, Optional
 from exercising.book import Book, Chapter
 from exercising.copies import Copies
 from exercising.blanks import Blank
-from exercising.judge import Judge
+from exercising.checker import Checker
 from exercising.progress import Progress
 from exercising.screen import Line, Screen
-from exercising.trees import Workshop
-from exercising.trouble import Trouble
+from exercising.builds import Builds
+from exercising.errors import CommandError
 from exercising.verdict import Verdict
 
 ME = "./tests/exercise"
 
 
-class Desk:
+class Session:
     def __init__(self, root: Path, screen: Screen):
         self.root, self.screen = root, screen
         self.book = Book(root)
         self.copies = Copies(root / "exercises")
         self.progress = Progress(self.copies.folder)
-        self.workshop = Workshop(root, self.copies)
-        self.judge = Judge(root, self.copies, self.progress, self.workshop)
+        self.builds = Builds(root, self.copies)
+        self.checker = Checker(root, self.copies, self.progress, self.builds)
 
     def say(self, text: str = "", style: str = "", indent: int = 0) -> None:
         self.screen.show(Line(text, style, indent))
@@ -42,10 +42,10 @@ class Desk:
             known = [chapter for chapter in self.book.chapters if self.copies.exists(chapter)]
             chosen = [chapter for chapter in known if chapter.name == self.progress.chapter] or known
             if not chosen:
-                raise Trouble(f"Nothing is started yet. Type: {ME} start {self.book.chapters[0].number}")
+                raise CommandError(f"Nothing is started yet. Type: {ME} start {self.book.chapters[0].number}")
             chapter = chosen[0]
         if not self.copies.exists(chapter):
-            raise Trouble(f"Chapter {chapter.number} is not started. Type: {ME} start {chapter.number}")
+            raise CommandError(f"Chapter {chapter.number} is not started. Type: {ME} start {chapter.number}")
         return chapter
 
     def blank(self, word: Optional[str]) -> Blank:
@@ -53,15 +53,15 @@ class Desk:
         if word and "." in word:
             return self.book.named(word)[1][0]
         chapter = self.chapter(word)
-        blank = self.judge.current(chapter)
+        blank = self.checker.current(chapter)
         if blank is None:
-            raise Trouble(f"Every exercise that you have started in chapter {chapter.number} is passed. "
-                          f"Which one do you mean? {ME} list shows them.")
+            raise CommandError(f"Every exercise that you have started in chapter {chapter.number} is passed. "
+                               f"Which one do you mean? {ME} list shows them.")
         return blank
 
     def require_files(self, chapter: Chapter) -> None:
         for file in self.copies.missing(chapter):
-            raise Trouble(f"{self.copy_name(chapter, file)} is gone. A new copy: {ME} reset {chapter.number}")
+            raise CommandError(f"{self.copy_name(chapter, file)} is gone. A new copy: {ME} reset {chapter.number}")
 
     # --- what several commands say -------------------------------------------------------------
 
@@ -73,7 +73,7 @@ class Desk:
 
     def show_current(self, chapter: Chapter) -> None:
         """The exercise that the reader is at, and what to type."""
-        blank = self.judge.current(chapter)
+        blank = self.checker.current(chapter)
         if blank is None:
             self.after(chapter)
             return
@@ -93,7 +93,7 @@ class Desk:
         """What to type when everything that is started passes."""
         following = self.book.after(chapter)
         left = [blank for blank in chapter.blanks if not self.progress.is_passed(blank)]
-        if left and not self.judge.started(chapter):
+        if left and not self.checker.started(chapter):
             self.next(f"start {chapter.number}", "to take something out")
         elif left:
             self.next(f"start {left[0].number}")

@@ -1,8 +1,8 @@
 """Building a chapter's tests with the reader's copy of the chapter, and running them.
 
-The tests do not see the copy itself but a second one in the build folder, in which the blanks that are still empty are
-filled with the book's lines: so what is written already gets its verdict, although the rest is missing. `#line` lines
-make the compiler speak of the reader's file and its lines all the same. With no blank empty the two are equal.
+The tests are built with a second copy, in the build folder, in which the solutions fill the blanks that are still empty.
+So lines that the reader has written get their verdict although the rest is missing. `#line` directives make the compiler
+name the reader's file and lines. Without empty blanks the two copies are equal.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from exercising.book import Chapter
 from exercising.copies import Copies, read, write
 from exercising.blanks import Blank
 from exercising.processes import Finished, Stopped, never
-from exercising.trouble import Trouble
+from exercising.errors import CommandError
 
 TIME_LIMIT = 20  # seconds for a test program; the slowest of the book takes less than one
 SLOWER = 10  # with the sanitizers
@@ -43,7 +43,7 @@ class Tree:
         return (self.folder / "build.ninja").is_file() and cache.is_file() and here in cache.read_bytes()
 
     def configure(self, stop: Callable[[], bool] = never) -> None:
-        """Only when it has not been done, or the clone has been moved. Throws Trouble when CMake refuses."""
+        """Only when it has not been done, or the clone has been moved. Throws CommandError when CMake refuses."""
         if self.is_ready:
             return
         shutil.rmtree(self.folder / "CMakeFiles", ignore_errors=True)
@@ -56,12 +56,12 @@ class Tree:
             (self.folder / "build.ninja").unlink(missing_ok=True)
             name = self.folder.relative_to(self.root)
             if is_full(self.folder):
-                raise Trouble(f"CMake could not configure {name}: No space left on device.")
-            raise Trouble(f"CMake could not configure {name}:\n{done.output.rstrip()}")
+                raise CommandError(f"CMake could not configure {name}: No space left on device.")
+            raise CommandError(f"CMake could not configure {name}:\n{done.output.rstrip()}")
 
     def programs(self, chapter: str) -> list[str]:
-        """The chapter's tests. Where those of its parts are also a program of their own, it comes first: it is built and
-        run sooner, and catches most."""
+        """The chapter's tests. Where the tests of its parts have a separate program, that one comes first: it's
+        built and run sooner, and catches most bugs."""
         parts = (self.root / "tests" / f"{chapter[:2]}_parts.cpp").is_file()
         return [f"test_{chapter}_parts", f"test_{chapter}"] if parts else [f"test_{chapter}"]
 
@@ -88,7 +88,7 @@ class Tree:
         done.report = "".join(path.read_text(errors="replace") for path in sorted(self.folder.glob(f"{reports.name}.*")))
         found = results.read(told.read_bytes() if told.is_file() else b"")
         if not found.complete and is_full(self.folder):
-            raise Trouble(f"The tests cannot write their results into {self.folder.relative_to(self.root)}: No space left on device.")
+            raise CommandError(f"The tests cannot write their results into {self.folder.relative_to(self.root)}: No space left on device.")
         return found, done
 
 
@@ -101,7 +101,7 @@ def run(command: Sequence, environment: Optional[dict] = None, **options) -> Fin
     try:
         return processes.run(command, environment=environment or english(), **options)
     except FileNotFoundError as error:
-        raise Trouble(f"{command[0]} cannot be started: {error.strerror}.") from error
+        raise CommandError(f"{command[0]} cannot be started: {error.strerror}.") from error
 
 
 def english() -> dict[str, str]:
@@ -122,7 +122,7 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Workshop:
+class Builds:
     """The two trees in which a reader's copies are tried: a quick one, and one with the sanitizers."""
 
     def __init__(self, root: Path, copies: Copies):
@@ -150,13 +150,13 @@ class Workshop:
 
     @contextlib.contextmanager
     def lock(self, say: Callable[[str], None], last: bool = False, stop: Callable[[], bool] = never) -> Iterator[None]:
-        """One command at a time builds. Who comes last lets everybody else go first: see `is_wanted`."""
+        """One command at a time builds. Who comes last lets everybody else go first: see `is_requested`."""
         self.quick.folder.mkdir(parents=True, exist_ok=True)
         with self._open("lock") as held, self._open("waiting") as waiting:
             start = time.monotonic()
             if not last:
                 fcntl.flock(waiting, fcntl.LOCK_SH)
-            while (last and self.is_wanted()) or not locked(held):
+            while (last and self.is_requested()) or not locked(held):
                 say(f"waiting for another ./tests/exercise that builds: {time.monotonic() - start:.0f} s")
                 if stop():
                     raise Stopped
@@ -164,7 +164,7 @@ class Workshop:
             fcntl.flock(waiting, fcntl.LOCK_UN)
             yield
 
-    def is_wanted(self) -> bool:
+    def is_requested(self) -> bool:
         """Whether a command waits for its turn, or has just got it."""
         with self._open("waiting") as waiting:
             return not locked(waiting)

@@ -1,4 +1,4 @@
-"""Tries a copy, and finds the words for what comes of it.
+"""Tests a copy and composes the verdict.
 
 A try builds the chapter's tests with the reader's copy and runs them. Once everything passes, or when the tests crash,
 a second try follows in a build with the sanitizers.
@@ -17,15 +17,15 @@ from exercising.processes import BUSY, Finished, Stopped, never
 from exercising.progress import Progress
 from exercising.results import Results
 from exercising.screen import Line
-from exercising.trees import SLOWER, TIME_LIMIT, Workshop, fails
+from exercising.builds import SLOWER, TIME_LIMIT, Builds, fails
 from exercising.verdict import Verdict, counted, during, ending, everything, names, printed, summary
 
 
-class Judge:
+class Checker:
     """Tries copies, and writes down what passes."""
 
-    def __init__(self, root: Path, copies: Copies, progress: Progress, workshop: Workshop):
-        self.root, self.copies, self.progress, self.workshop = root, copies, progress, workshop
+    def __init__(self, root: Path, copies: Copies, progress: Progress, builds: Builds):
+        self.root, self.copies, self.progress, self.builds = root, copies, progress, builds
 
     # --- which blanks ---------------------------------------------------------------------------
 
@@ -41,15 +41,15 @@ class Judge:
         """The first that is begun and not passed."""
         return next((blank for blank in self.started(chapter) if not self.progress.is_passed(blank)), None)
 
-    # --- trying --------------------------------------------------------------------------------
+    # --- checking --------------------------------------------------------------------------------
 
-    def judge(self, chapter: Chapter, say: Callable[[str], None] = print, stop: Callable[[], bool] = never) -> Verdict:
+    def check(self, chapter: Chapter, say: Callable[[str], None] = print, stop: Callable[[], bool] = never) -> Verdict:
         missing = self.copies.missing(chapter)
         if missing:
             return self._missing(chapter, missing[0])
-        empty, tree = self.empty(chapter), self.workshop.quick
-        with self.workshop.lock(say, stop=stop):
-            self.workshop.prepare(chapter, empty)
+        empty, tree = self.empty(chapter), self.builds.quick
+        with self.builds.lock(say, stop=stop):
+            self.builds.prepare(chapter, empty)
             say("building" if tree.is_ready else "building for the first time: half a minute")
             tree.configure(stop)
             for program in tree.programs(chapter.name):
@@ -102,7 +102,7 @@ class Judge:
             lines.append(Line("The place is not in your file: the tests, or the libraries, do not find in your copy "
                               "what they call. Is something renamed, deleted, or of another type?"))
         elif filled:
-            lines.append(Line(f"(For this try, {names(filled)}, still empty, had the book's lines.)", "faint"))
+            lines.append(Line(f"({names(filled)}, still empty, was tested with the solution.)", "faint"))
         return Verdict("broken", lines, details)
 
     def _endless(self, results: Results, done: Finished) -> Verdict:
@@ -147,20 +147,20 @@ class Judge:
 
     def sanitize(self, chapter: Chapter, say: Callable[[str], None] = print,
                  stop: Callable[[], bool] = never) -> Verdict:
-        """The same once more, built with the sanitizers. What was prepared for `judge` is what is tried.
+        """The same once more, built with the sanitizers. It tests what `check` has prepared.
 
         It takes long, and nobody waits for it: when another command wants to build, this one begins again later.
         """
         while True:
             try:
-                with self.workshop.lock(say, last=True, stop=stop):
-                    return self._sanitize(chapter, say, lambda: stop() or self.workshop.is_wanted())
+                with self.builds.lock(say, last=True, stop=stop):
+                    return self._sanitize(chapter, say, lambda: stop() or self.builds.is_requested())
             except Stopped:
                 if stop():
                     raise
 
     def _sanitize(self, chapter: Chapter, say: Callable[[str], None], stop: Callable[[], bool]) -> Verdict:
-        tree = self.workshop.sanitized
+        tree = self.builds.sanitized
         say("building with the sanitizers" + ("" if tree.is_ready else ": a minute or two the first time"))
         tree.configure(stop)
         program = tree.programs(chapter.name)[-1]
