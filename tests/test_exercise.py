@@ -196,7 +196,7 @@ def tearDownModule():
 
 
 class Terminal:
-    """A command with a terminal of its own, at which somebody types and reads."""
+    """A command on a terminal, with somebody who types and reads."""
 
     def __init__(self, command, columns=100, cwd=None, environment=None):
         self.shown = ""
@@ -258,7 +258,7 @@ def is_running(pid):
 
 
 def plain(shown):
-    """What stands on the screen: without colours, and with what was wiped out left out."""
+    """The text on the screen, without colours and without what was erased."""
     shown = re.sub(r"\r+\n", "\n", shown).split("\033[2J")[-1]
     return re.sub(r"\033\[[0-9;]*[A-Za-z]", "", re.sub(r"[^\n]*\r", "", shown))
 
@@ -527,7 +527,7 @@ class Session(unittest.TestCase):
         self.assertIn("this looks like an endless loop", shown)
         self.assertEqual(shown.count("a line"), verdict.PRINTED)
         self.assertRegex(shown, r"That was cut: it printed [\d,]{9,} bytes. --verbose shows the first and the last of them.")
-        self.assertLess(len(self.call("check", "--quick", "--verbose", expect=1)), 4 * processes.KEPT)
+        self.assertLess(len(self.call("check", "--quick", "--verbose", expect=1)), 4 * processes.LIMIT_OF_OUTPUT)
 
     def test_a_copy_that_sleeps_is_ended_at_the_limit(self):
         self.call("start", "1.1")
@@ -674,7 +674,7 @@ class Session(unittest.TestCase):
         self.assertEqual((self.book / "chapters/01_one/attention.hpp").read_bytes(), before)
         self.assertFalse((self.book / "chapters/progress.json").exists())
 
-    def test_what_is_no_file_is_no_riddle(self):
+    def test_special_files_end_in_a_sentence(self):
         self.call("start", "1")
         self.copy.unlink()
         os.mkfifo(self.copy)
@@ -694,7 +694,7 @@ class Session(unittest.TestCase):
             (self.mine / "progress.json").write_text(f'\ufeff{{"blanks": {{"1.1": {{{entry}}}}}, "chapter": 7}}')
             self.assertIn("1 of 3: where", self.call("hint", "1.1"))
 
-    def test_a_closed_or_full_output_is_no_riddle(self):
+    def test_a_closed_or_full_output_ends_in_a_sentence(self):
         for redirection, words in ((">&-", "standard output is closed"), (">/dev/full", "No space left on device")):
             for arguments in (["list"], ["--help"], []):
                 done = subprocess.run(["bash", "-c", f'"$@" {redirection}', "bash", self.book / "tests/exercise", *arguments],
@@ -910,7 +910,7 @@ class Lists(unittest.TestCase):
         self.assertIn("int d;", written)
         self.assertEqual(blanks.blanked(blank, written), emptied)
 
-    def test_a_call_in_a_comment_is_no_blank(self):
+    def test_a_call_in_a_comment_is_not_a_blank(self):
         blank = self.read(EXERCISES)[0]
         self.assertFalse(blanks.is_empty(blank, '  // blank("1.1 the division", "result");\n'))
 
@@ -1031,7 +1031,7 @@ class Reading(unittest.TestCase):
         done = processes.run(["sh", "-c", "echo first; head -c 5000000 /dev/zero | tr '\\0' x; echo last"])
         self.assertTrue(done.output.startswith("first\nxxx"))
         self.assertTrue(done.output.endswith("xxxlast\n"))
-        self.assertEqual(done.lost, 5000000 + len("first\nlast\n") - 2 * processes.KEPT)
+        self.assertEqual(done.lost, 5000000 + len("first\nlast\n") - 2 * processes.LIMIT_OF_OUTPUT)
         self.assertIn(f"[{done.lost:,} bytes are left out here]", done.output)
 
     def test_text_is_set_to_the_width(self):

@@ -24,7 +24,7 @@ POLL = 0.01  # seconds between two looks whether a program has ended
 BUSY = 0.25  # the part of its limit that a program must have used of a processor to be stopped at the limit
 PATIENCE = 10  # times the limit, and it is stopped in any case
 MERCY = 2  # seconds that a program has to end itself
-KEPT = 256 * 1024  # bytes of what a program prints that are kept from the beginning, and as many from the end
+LIMIT_OF_OUTPUT = 256 * 1024  # bytes of what a program prints that are kept from the beginning, and as many from the end
 PART = 65536  # bytes read at once
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # what may end this command
 
@@ -92,15 +92,15 @@ class Printed:
         """Takes what is there now."""
         part = os.read(self.file, PART)
         self.is_open = bool(part)
-        room = KEPT - len(self.first)
+        room = LIMIT_OF_OUTPUT - len(self.first)
         self.first += part[:room]
         self.last += part[room:]
-        if len(self.last) > 2 * KEPT:
+        if len(self.last) > 2 * LIMIT_OF_OUTPUT:
             self.forget()
 
     def forget(self) -> None:
-        self.lost += max(0, len(self.last) - KEPT)
-        del self.last[:-KEPT]
+        self.lost += max(0, len(self.last) - LIMIT_OF_OUTPUT)
+        del self.last[:-LIMIT_OF_OUTPUT]
 
     def drain(self) -> None:
         """Takes what the program has left in the pipe. The pipe's other end may still be open elsewhere."""
