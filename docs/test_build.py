@@ -378,7 +378,7 @@ class Building(unittest.TestCase):
         said = self.build(expect=0, environment=self.with_tools(
             "bash env cat grep awk sed sort paste dirname readlink mkdir rm dot node c++ doxygen katex diff git mktemp"))
         self.assertIn("static pictures instead of live figures", said)
-        self.assertIn("apt-get install emscripten", said)
+        self.assertIn("common/setup live", said)
         self.assertIn("figures/07-training.svg", (self.root / "build/docs/html/chapter_07.html").read_text(encoding="utf-8"))
         self.assertFalse((self.root / "build/docs/html/live").exists())
 

@@ -106,7 +106,7 @@ def build_live_figures(root: Path, folder: Path) -> None:
         return
     if shutil.which("emcc") is None:
         note("The book has static pictures instead of live figures, because emscripten isn't installed "
-             "(on Debian and Ubuntu: apt-get install emscripten).")
+             "(to install it, type: common/setup live).")
         return
     show("compiling the live figures")
     done = subprocess.run([root / LIVE_BUILD, folder], capture_output=True, text=True)
