@@ -4,6 +4,9 @@
 
 #include "attention.hpp"
 
+#include <algorithm>
+#include <functional>
+
 #include "common/command.hpp"
 
 namespace {
@@ -22,7 +25,7 @@ Matrix all_zero_mask(std::size_t T) {
   return matrix(T, T);
 }
 
-/// The weights of one head that stands alone, drawn in the order of chapter 02.
+/// The projections of a single head, drawn in the order of chapter 02.
 struct HeadWeights {
   Matrix W_query;
   Matrix W_key;
@@ -103,29 +106,52 @@ MultiHeadTrace show_wide(const Sequence& input, const std::vector<HeadWeights>& 
   return trace;
 }
 
-std::size_t columns_moved(const Matrix& before, const Matrix& after) {
-  std::size_t moved = 0;
+std::size_t columns_changed(const Matrix& before, const Matrix& after) {
+  std::size_t changed = 0;
   for (std::size_t j = 0; j < before.shape(1); ++j) {
     const Vector old_column = xt::view(before, xt::all(), j);
     const Vector new_column = xt::view(after, xt::all(), j);
-    moved += old_column == new_column ? 0 : 1;
+    changed += old_column == new_column ? 0 : 1;
   }
-  return moved;
+  return changed;
+}
+
+/// Each head's part of one row of the output: its context times its rows of W_out.
+void show_parts(const Sequence& input, const Attention& wide, const MultiHeadTrace& trace,
+                Report& report) {
+  const std::size_t last = input.tokens.size() - 1;
+  report.section("parts", fmt::format("Where the output of {} comes from", quoted(input.tokens[last])));
+  const std::size_t d_out = wide.W_value.shape(1);
+  const std::size_t head_dim = d_out / wide.n_heads;
+  Matrix parts = matrix(wide.n_heads + 1, d_out);
+  Labels rows;
+  for (std::size_t h = 0; h < wide.n_heads; ++h) {
+    const Matrix own_rows =
+        xt::view(wide.W_out, xt::range(h * head_dim, (h + 1) * head_dim), xt::all());
+    xt::view(parts, xt::range(h, h + 1), xt::all()) =
+        matmul(row_of(trace.heads[h].context, last), own_rows);
+    rows.push_back(fmt::format("head {}", h + 1));
+  }
+  xt::view(parts, xt::range(wide.n_heads, wide.n_heads + 1), xt::all()) = row_of(trace.output, last);
+  rows.push_back("output");
+  report.matrix({"parts", "each head's context times its rows of W_out, and the output", rows,
+                 numbered("o", d_out)},
+                parts);
 }
 
 void show_independence(const Sequence& input, const Attention& wide, Report& report) {
   report.section("independent", "What one head can change");
   const Matrix mask = all_zero_mask(input.tokens.size());
-  Attention other = wide;
+  Attention changed = wide;
   const std::size_t head_dim = wide.W_value.shape(1) / wide.n_heads;
-  xt::view(other.W_value, xt::all(), xt::range(0, head_dim)) += Real{1};
+  xt::view(changed.W_value, xt::all(), xt::range(0, head_dim)) += Real{1};
   const MultiHeadTrace before = wide.forward(input.X, input.X, mask);
-  const MultiHeadTrace after = other.forward(input.X, input.X, mask);
-  report.count("context_columns", columns_moved(before.context, after.context),
-               fmt::format("of {} columns of the context move when head 1 gets other values",
+  const MultiHeadTrace after = changed.forward(input.X, input.X, mask);
+  report.count("context_columns", columns_changed(before.context, after.context),
+               fmt::format("of {} columns of the context change when head 1 gets other values",
                            before.context.shape(1)));
-  report.count("output_columns", columns_moved(before.output, after.output),
-               fmt::format("of {} columns of the output move", before.output.shape(1)));
+  report.count("output_columns", columns_changed(before.output, after.output),
+               fmt::format("of {} columns of the output change", before.output.shape(1)));
 }
 
 void show_three_ways(const Sequence& input, const Attention& wide, const Options& options,
@@ -161,33 +187,94 @@ void show_mask(const Sequence& input, const Attention& wide, Report& report) {
   }
 }
 
-/// Four tokens that know their place and nothing else. One head reads the token before, one the
-/// first.
+/// One head whose query for each token has 40 where `wanted` is, and whose keys are the identity.
+Matrix queries_for(const std::vector<std::vector<std::size_t>>& wanted) {
+  Matrix queries = matrix(wanted.size(), wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    for (const std::size_t j : wanted[i]) queries(i, j) = 40;
+  }
+  return queries;
+}
+
+/// Four tokens that encode only their position. "sold" needs the token before it and the one after.
 void show_two_relations(Report& report) {
   report.section("relations", "Two relations at once");
-  constexpr std::size_t T = 4;
-  const Matrix places = xt::eye<Real>(T);
-  Matrix before = Matrix({T, T}, 0);
-  Matrix first = Matrix({T, T}, 0);
-  for (std::size_t i = 0; i < T; ++i) {
-    before(i, i == 0 ? 0 : i - 1) = 40;
-    first(i, 0) = 40;
+  const Labels tokens = split_words("Ann sold Bob maps");
+  const Matrix keys = xt::eye<Real>(tokens.size());
+  const Matrix mask = all_zero_mask(tokens.size());
+  const auto show = [&](const char* name, const char* what, const Matrix& queries) {
+    report.matrix({name, what, tokens, tokens, 2}, attend(queries, keys, keys, mask).weights);
+  };
+  show("single", "weights of one head for both neighbours",
+       queries_for({{0, 1}, {0, 2}, {1, 3}, {2, 3}}));
+  show("before", "weights of a head for the token before", queries_for({{0}, {0}, {1}, {2}}));
+  show("after", "weights of a head for the token after", queries_for({{1}, {2}, {3}, {3}}));
+}
+
+constexpr std::size_t n_names = 5;
+
+/// The context of "sold" for a seller and a buyer, each one of five names as a one-hot value.
+Matrix one_context(std::size_t seller, std::size_t buyer, Real weight) {
+  Matrix context = matrix(1, n_names);
+  context(0, seller) += weight;
+  context(0, buyer) += 1 - weight;
+  return context;
+}
+
+/// The same from two heads, side by side.
+Matrix two_contexts(std::size_t seller, std::size_t buyer) {
+  return beside(one_context(seller, seller, 1), one_context(buyer, buyer, 1));
+}
+
+Real distance(const Matrix& a, const Matrix& b) {
+  return std::sqrt(xt::sum((a - b) * (a - b))());
+}
+
+/// How many of the 25 ordered pairs of seller and buyer have a context that no other pair has, not
+/// counting twice; and how far the context moves when one of the two changes.
+Matrix told_apart(const std::function<Matrix(std::size_t, std::size_t)>& context) {
+  std::vector<Matrix> different;
+  for (std::size_t seller = 0; seller < n_names; ++seller) {
+    for (std::size_t buyer = 0; buyer < n_names; ++buyer) {
+      const Matrix next = context(seller, buyer);
+      const auto is_known = [&](const Matrix& known) { return nearly_equal(known, next); };
+      if (std::none_of(different.begin(), different.end(), is_known)) different.push_back(next);
+    }
   }
-  const Matrix mask = all_zero_mask(T);
-  const Labels tokens = numbered("token ", T);
-  report.matrix({"before", "weights of a head that reads the token before", tokens, tokens, 2},
-                attend(before, places, places, mask).weights);
-  report.matrix({"first", "weights of a head that reads the first token", tokens, tokens, 2},
-                attend(first, places, places, mask).weights);
-  const Matrix sum = before + first;
-  report.matrix({"single", "weights of one head that is to do both", tokens, tokens, 2},
-                attend(sum, places, places, mask).weights);
+  return {{static_cast<Real>(different.size()), distance(context(0, 1), context(2, 1)),
+           distance(context(0, 1), context(0, 2))}};
+}
+
+void show_uneven_weights(Report& report) {
+  report.section("uneven", "One head with uneven weights, and two heads");
+  const std::vector<Real> weights = {Real(0.5), Real(0.6), Real(0.7), Real(0.9)};
+  Matrix table = matrix(weights.size() + 1, 3);
+  for (std::size_t row = 0; row < weights.size(); ++row) {
+    xt::view(table, xt::range(row, row + 1), xt::all()) =
+        told_apart([&](std::size_t seller, std::size_t buyer) {
+          return one_context(seller, buyer, weights[row]);
+        });
+  }
+  xt::view(table, xt::range(weights.size(), weights.size() + 1), xt::all()) =
+      told_apart(two_contexts);
+  report.matrix({"pairs",
+                 "contexts of 25 pairs, and their distance when one name changes",
+                 {"5 : 5", "6 : 4", "7 : 3", "9 : 1", "two heads"},
+                 {"contexts", "seller", "buyer"},
+                 2},
+                table);
+  const Matrix ann_and_bob = {{1, 0}, {0, 1}};
+  const Matrix others = {{Real(1.3), Real(-0.3)}, {Real(-0.7), Real(1.7)}};
+  const Matrix uneven = {{Real(0.7), Real(0.3)}};
+  report.matrix({"others", "two other values", {"seller", "buyer"}, numbered("v", 2), 1}, others);
+  report.check("same_context", nearly_equal(matmul(uneven, others), matmul(uneven, ann_and_bob)),
+               "7 : 3 gives them the context of (1, 0) and (0, 1)");
 }
 
 void show_rebuilt(const Attention& wide, Report& report) {
-  report.section("rebuilt", "The weights of attention are not learned");
+  report.section("rebuilt", "The attention weights aren't parameters");
   for (const auto& [key, text] :
-       {std::pair("one_order", "draw a map"), std::pair("another", "map a draw")}) {
+       {std::pair("one_order", "draw a map"), std::pair("other_order", "map a draw")}) {
     const Sequence input = embed(split_words(text), d_in, true);
     const MultiHeadTrace trace = wide.forward(input.X, input.X, all_zero_mask(3));
     report.matrix(
@@ -198,28 +285,30 @@ void show_rebuilt(const Attention& wide, Report& report) {
 
 /// Counts for a layer of GPT-2's size, in which d_in = d_out = 768.
 void show_cost(Report& report) {
-  report.section("cost", "The number of heads costs nothing");
+  report.section("cost", "What more heads cost");
   constexpr std::size_t d = 768;
   constexpr std::size_t T = 1024;
-  for (const std::size_t heads : {1U, 2U, 4U, 12U}) {
+  for (const std::size_t heads : {1U, 2U, 12U}) {
     const std::size_t head_dim = d / heads;
     const std::size_t parameters = heads * 3 * d * head_dim + heads * head_dim * d;
     const std::size_t projections = T * parameters;
-    const std::size_t scores_and_blends = heads * 2 * T * T * head_dim;
+    const std::size_t scores_and_sums = heads * 2 * T * T * head_dim;
     report.count(fmt::format("parameters_{}", heads), parameters,
-                 fmt::format("weights with n_heads = {}", heads));
-    report.count(fmt::format("products_{}", heads), projections + scores_and_blends,
-                 fmt::format("multiplications for {} tokens with n_heads = {}", grouped(T), heads));
+                 fmt::format("parameters with n_heads = {}", heads));
+    report.count(fmt::format("products_{}", heads), projections + scores_and_sums,
+                 fmt::format("multiplications for {} tokens", grouped(T)));
+    report.count(fmt::format("exponentials_{}", heads), heads * T * T,
+                 "exponentials, and as many weights to keep");
   }
 }
 
-/// Every head keeps a record of its own: five matrices of T x T numbers.
+/// Every head keeps its own trace: five matrices of T x T.
 void require_room(std::size_t T, std::size_t heads) {
   constexpr std::size_t most = 4 * max_tokens * max_tokens;
   if (heads * T * T > most) {
     throw std::invalid_argument(fmt::format(
-        "{0} heads over {1} tokens keep {2} matrices of {1} x {1} numbers; at most {3} tokens fit "
-        "with {0} heads",
+        "{0} heads over {1} tokens keep {2} matrices of {1} x {1}; at most {3} tokens fit with {0} "
+        "heads",
         heads, grouped(T), grouped(5 * heads),
         grouped(static_cast<std::size_t>(std::sqrt(static_cast<double>(most / heads))))));
   }
@@ -234,14 +323,16 @@ void demonstrate(const Options& options, const Choices& choices, Report& report)
   for (std::size_t h = 0; h < choices.heads; ++h)
     heads.emplace_back(choices.d_out() / choices.heads, generator);
   const Attention wide = joined(heads, choices.d_out(), generator);
+  show_two_relations(report);
+  show_uneven_weights(report);
   show_loop(input, heads, report);
   show_one_head(input, options, report);
   const MultiHeadTrace trace = show_wide(input, heads, wide, report);
+  show_parts(input, wide, trace, report);
   const Sequence few = first_tokens(input, 16);
   show_independence(few, wide, report);
   show_three_ways(few, wide, options, choices, report);
   show_mask(input, wide, report);
-  show_two_relations(report);
   show_rebuilt(wide, report);
   show_cost(report);
   for (std::size_t h = 0; h < choices.heads; ++h) {
