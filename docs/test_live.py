@@ -349,7 +349,7 @@ SAME = [
         for text, to, seed, on in (("the sky is blue", "el cielo es azul", 42, True),
                                    ("they arrived late", "ils sont arrivés en retard", 42, True),
                                    (TWELVE, "one", 5, False))],
-     {"decoder reads encoder": "across.weights", "encoder": "encoder.weights", "decoder": "decoder.weights"}),
+     {"cross-attention": "cross.weights", "encoder": "encoder.weights", "decoder": "decoder.weights"}),
     ("06", "heads", [
         ({"Your words": text, "Heads": heads - 1, "Seed of the weights": seed, "Mix the heads with W_out": True},
          ["--text", text, "--heads", str(heads), "--seed", str(seed)])
@@ -598,12 +598,13 @@ class Mask(LiveCase):
 class Rectangle(LiveCase):
     def test_two_lengths_make_a_rectangle(self):
         figure = Figure("05", "attention")
-        self.assertIn("happens to be square", figure.status())
+        self.assertIn("5 queries, with the start token's, and 4 keys. The map is a rectangle.", figure.status())
         figure.type("The encoder's words", "one two three")
         figure.type("The decoder's words", "un deux trois quatre cinq")
-        self.assertEqual([len(row) for row in figure.matrix("decoder reads encoder")], [3] * 5)
-        self.assertIn("5 rows ask, 3 columns answer", figure.status())
-        self.assertIn("is a rectangle", figure.status())
+        self.assertEqual([len(row) for row in figure.matrix("cross-attention")], [3] * 6)
+        self.assertIn("6 queries, with the start token's, and 3 keys", figure.status())
+        figure.type("The decoder's words", "un deux")
+        self.assertIn("happens to be square", figure.status())
 
 
 class Training(LiveCase):

@@ -638,12 +638,12 @@ TEST_CASE("dropout reaches the cross-attention weights and only while training")
   const Trace training = run(Training{Real(0.3), generator});
   CHECK_THAT(training.weights, equals(weights));
   const Matrix& after = training.weights_after_dropout;
-  CHECK(shared::wrong_factors(after, weights, 0.3) == "");
   const double dropped = shared::dropped_together(after, after);
   {
     INFO(dropped << " of 7,200 weights are dropped; forward has to pass training on to attend");
     CHECK_THAT(dropped, WithinAbs(0.3, 5 * std::sqrt(0.3 * 0.7 / 7200)));
   }
+  CHECK(shared::wrong_factors(after, weights, 0.3) == "");
   CHECK_THAT(training.context, equals(reference::product(after, values))
                                    .unless("the context sums the values by the weights before "
                                            "dropout",

@@ -199,7 +199,7 @@ Matrix every_nth_column(const Matrix& m, std::size_t head, std::size_t n_heads) 
   return part;
 }
 
-/// The right way back.
+/// The right way to join them.
 Matrix side_by_side(const Matrices& parts) {
   const std::size_t width = parts[0].shape(1);
   Matrix whole = zeros(parts[0].shape(0), parts.size() * width);
@@ -917,13 +917,13 @@ TEST_CASE("dropout reaches every head with its own dropout mask") {
   for (std::size_t h = 0; h < 3; ++h) {
     const Matrix& after = trace.heads[h].weights_after_dropout;
     CHECK_THAT(trace.heads[h].weights, are_the_weights_of_head(e, h));
-    CHECK(shared::wrong_factors(after, weights_of(e, h), p) == "");
     const double dropped = shared::dropped_together(after, after);
     {
       INFO("head " << h + 1 << " drops " << dropped << " of its weights, for a probability of "
                    << p);
       CHECK_THAT(dropped, WithinAbs(p, 5 * std::sqrt(p * (1 - p) / draws)));
     }
+    CHECK(shared::wrong_factors(after, weights_of(e, h), p) == "");
     contexts.push_back(reference::product(after, values_of(e, h)));
     const std::size_t next = (h + 1) % 3;
     const double both =

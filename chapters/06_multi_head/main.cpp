@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "common/command.hpp"
+#include "common/measure.hpp"
 
 namespace {
 
@@ -156,7 +157,7 @@ void show_independence(const Sequence& input, const Attention& wide, Report& rep
 
 void show_three_ways(const Sequence& input, const Attention& wide, const Options& options,
                      const Choices& choices, Report& report) {
-  report.section("three_ways", "Three ways back to two columns");
+  report.section("three_ways", "Three ways to return to two columns");
   const Matrix mask = all_zero_mask(input.tokens.size());
   Generator generator(options.seed + 1);
   Attention narrowed = wide;

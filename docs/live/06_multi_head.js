@@ -4,7 +4,7 @@ const head_dim = 2;  // columns of a head
 
 live_figures("06", {
   heads: {
-    caption: "A map of weights for each head, two columns of the context each, and what W_out makes of them.",
+    caption: "A map of attention weights for each head, two columns of the context each, and what W_out makes of them.",
     play(stage) {
       const attend = stage.question("heads", "string", "number", "number", "boolean");
       const words = stage.sentence("Your words", "draw a map");
@@ -35,7 +35,7 @@ live_figures("06", {
         for (const map of [W_out, output]) map.element.hidden = !mixed.value;
         const [T, columns] = answer.wide.context.shape;
         const { context_columns, output_columns } = answer.independent;
-        return `Give head 1 other values, and ${context_columns} of ${columns} columns of the context move, ` +
+        return `Give head 1 other values, and ${context_columns} of ${columns} columns of the context change, ` +
           `but ${output_columns} of ${columns} of the output: W_out lets each draw on all heads.` + stage.cut(T);
       });
     },
