@@ -109,10 +109,9 @@ Matrix future_hidden(std::size_t T_q, std::size_t T_k) {
 Matrix weights_of(const Matrix& queries, const Matrix& keys, const Matrix& mask,
                   double divisor = 0) {
   const double root_d_k = std::sqrt(static_cast<double>(keys.shape(1)));
-  return reference::softmax(
-      reference::sum(reference::divided(reference::dot_products(queries, keys),
-                                        divisor == 0 ? root_d_k : divisor),
-                     mask));
+  return reference::softmax(reference::sum(
+      reference::divided(reference::dot_products(queries, keys), divisor == 0 ? root_d_k : divisor),
+      mask));
 }
 
 Matrix weights_of(const Example& e, const Matrix& mask, double divisor = 0) {
@@ -159,8 +158,7 @@ struct Translator {
     return encoder.forward(source, source, all_zero_mask(source.shape(0), source.shape(0))).context;
   }
   Matrix translate(const Matrix& source, const Matrix& decoded) const {
-    return cross
-        .forward(decoded, encode(source), all_zero_mask(decoded.shape(0), source.shape(0)))
+    return cross.forward(decoded, encode(source), all_zero_mask(decoded.shape(0), source.shape(0)))
         .context;
   }
 };
@@ -200,14 +198,14 @@ TEST_CASE("queries come from the query sequence and keys and values from the mem
       .unless("the scores aren't divided by √d_k", weights_of(e, all_zero, 1))
       .unless("the causal mask is still on: no token of the other sequence is the future",
               weights_of(e, future_hidden(T_q, T_k)))
-      .unless("there are only as many keys as queries; the others get no weight",
-              weights_of(e, mask_where(T_q, T_k,
-                                       [&](std::size_t, std::size_t j) { return j >= T_q; })))
-      .unless("the weights are normalised down the columns, so the columns sum to 1, not the rows",
-              reference::transposed(
-                  weights_of(reference::product(e.memory, e.attention.W_key),
-                             reference::product(e.queries_from, e.attention.W_query),
-                             all_zero_mask(T_k, T_q), root(sizes.d_k))));
+      .unless(
+          "there are only as many keys as queries; the others get no weight",
+          weights_of(e, mask_where(T_q, T_k, [&](std::size_t, std::size_t j) { return j >= T_q; })))
+      .unless(
+          "the weights are normalised down the columns, so the columns sum to 1, not the rows",
+          reference::transposed(weights_of(reference::product(e.memory, e.attention.W_key),
+                                           reference::product(e.queries_from, e.attention.W_query),
+                                           all_zero_mask(T_k, T_q), root(sizes.d_k))));
   const Trace trace = e.attention.forward(e.queries_from, e.memory, all_zero);
   CHECK_THAT(trace.queries, equals(reference::product(e.queries_from, e.attention.W_query))
                                 .unless("the queries come from the memory",
@@ -256,7 +254,8 @@ TEST_CASE("with equal lengths and widths a mix-up of the two sequences is still 
       .unless("the values come from the query sequence",
               context(queries, keys, all_zero, own_values))
       .unless(
-          "the queries come from the memory: that's self-attention, and the query sequence is never "
+          "the queries come from the memory: that's self-attention, and the query sequence is "
+          "never "
           "used",
           context(memory_queries, keys, all_zero, values))
       .unless("the two sequences are swapped: the queries come from the memory",
@@ -273,10 +272,10 @@ TEST_CASE("with equal lengths and widths a mix-up of the two sequences is still 
       .unless("the queries are not projected", context(queries_from, keys, all_zero, values))
       .unless("the causal mask is still on: no token of the other sequence is the future",
               context(queries, keys, future_hidden(T, T), values))
-      .unless("each query is kept from the key with its own index",
-              context(queries, keys,
-                      mask_where(T, T, [](std::size_t i, std::size_t j) { return i == j; }),
-                      values))
+      .unless(
+          "each query is kept from the key with its own index",
+          context(queries, keys,
+                  mask_where(T, T, [](std::size_t i, std::size_t j) { return i == j; }), values))
       .unless("the query sequence is added to the context",
               reference::sum(context(queries, keys, all_zero, values), queries_from));
   CHECK_THAT(attention.forward(queries_from, memory, all_zero).context, matcher);
@@ -289,10 +288,9 @@ TEST_CASE("the same tensor twice is the self-attention of chapter 03", "[B10]") 
   const Matrix& X = e.memory;
   const auto before = with_weights_of<chapter_03::Attention>(e.attention).forward(X);
   const Trace trace = e.attention.forward(X, X, all_zero_mask(X.shape(0), X.shape(0)));
-  CHECK_THAT(trace.weights,
-             equals(before.weights)
-                 .unless("self-attention is masked although the mask is all zeros",
-                         weights_of({e.attention, X, X}, causal_mask(X.shape(0)))));
+  CHECK_THAT(trace.weights, equals(before.weights)
+                                .unless("self-attention is masked although the mask is all zeros",
+                                        weights_of({e.attention, X, X}, causal_mask(X.shape(0)))));
   CHECK_THAT(trace.context, equals(before.context));
 }
 
@@ -309,16 +307,15 @@ TEST_CASE("the same tensor twice under the causal mask is the attention of chapt
     return weights_of(itself, mask_where(T, T, is_hidden));
   };
   const Trace trace = e.attention.forward(X, X, causal_mask(T));
-  CHECK_THAT(
-      trace.weights,
-      equals(before.weights)
-          .unless("the mask is never added", weights_of(itself, all_zero_mask(T, T)))
-          .unless("the causal mask is one off: each token attends to the next one as well",
-                  masking([](std::size_t i, std::size_t j) { return j > i + 1; }))
-          .unless("the causal mask hides the earlier tokens, not the later ones",
-                  masking([](std::size_t i, std::size_t j) { return j < i; }))
-          .unless("the causal mask hides the next token only",
-                  masking([](std::size_t i, std::size_t j) { return j == i + 1; })));
+  CHECK_THAT(trace.weights,
+             equals(before.weights)
+                 .unless("the mask is never added", weights_of(itself, all_zero_mask(T, T)))
+                 .unless("the causal mask is one off: each token attends to the next one as well",
+                         masking([](std::size_t i, std::size_t j) { return j > i + 1; }))
+                 .unless("the causal mask hides the earlier tokens, not the later ones",
+                         masking([](std::size_t i, std::size_t j) { return j < i; }))
+                 .unless("the causal mask hides the next token only",
+                         masking([](std::size_t i, std::size_t j) { return j == i + 1; })));
   CHECK_THAT(trace.context, equals(before.context));
 }
 
@@ -409,8 +406,7 @@ TEST_CASE("changing one decoder token changes its own row and later ones only", 
   const Matrix source = normal_matrix(4, 4, generator);
   const Matrix target = normal_matrix(T_q, 4, generator);
   const auto translate = [&](const Matrix& so_far) {
-    return translator.translate(source,
-                                decoder.forward(so_far, so_far, causal_mask(T_q)).context);
+    return translator.translate(source, decoder.forward(so_far, so_far, causal_mask(T_q)).context);
   };
   const Matrix before = translate(target);
   for (std::size_t changed = 0; changed < T_q; changed += T_q / 6) {
@@ -513,8 +509,8 @@ TEST_CASE("every row sums to 1 and no context leaves the range of the values", "
   const std::size_t T_k = e.memory.shape(0);
   const std::vector<bool> present = shared::random_presence(T_k, sizes.seed);
   const Trace visible = e.attention.forward(e.queries_from, e.memory, all_zero_mask(e));
-  const Trace padded = e.attention.forward(e.queries_from, e.memory,
-                                           shared::padding_by_loops(T_q, present));
+  const Trace padded =
+      e.attention.forward(e.queries_from, e.memory, shared::padding_by_loops(T_q, present));
   for (const Real sum : row_sums(visible.weights)) CHECK_THAT(sum, WithinRel(1, tolerance));
   for (const Real sum : row_sums(padded.weights)) CHECK_THAT(sum, WithinRel(1, tolerance));
   const Matrix values = reference::product(e.memory, e.attention.W_value);
@@ -528,8 +524,7 @@ TEST_CASE("padding gets a weight of exactly 0 and changes no context") {
   const Real size_of_padding = GENERATE(Real(0), Real(4), Real(1e4));
   INFO(sizes << ", and padding of " << size_of_padding << " times the size of words");
   Example padded = random_example(sizes, longer_memory);
-  const std::vector<bool> present =
-      shared::random_presence(padded.memory.shape(0), sizes.seed);
+  const std::vector<bool> present = shared::random_presence(padded.memory.shape(0), sizes.seed);
   const std::vector<std::size_t> words = shared::indices_of(present, true);
   const std::vector<std::size_t> padding = shared::indices_of(present, false);
   for (const std::size_t j : padding) {
@@ -590,8 +585,7 @@ TEST_CASE("a mask of the wrong shape is rejected with both shapes") {
   };
   for (const Shape shape : {Shape{5, 3}, Shape{1, 5}, Shape{3, 1}, Shape{3, 3}, Shape{15, 1}}) {
     const Matrix mask = all_zero_mask(shape.rows, shape.columns);
-    INFO("three queries, five keys, and a mask of " << shape_text(mask)
-                                                    << ": only (3, 5) fits");
+    INFO("three queries, five keys, and a mask of " << shape_text(mask) << ": only (3, 5) fits");
     CHECK_THAT(message_of([&] { e.attention.forward(e.queries_from, e.memory, mask); }),
                ContainsSubstring("mask is " + shape_text(mask)) && ContainsSubstring("(3, 5)"));
   }

@@ -78,9 +78,9 @@ std::ostream& operator<<(std::ostream& out, const HeadSizes& s) {
 }
 
 std::vector<HeadSizes> head_sizes() {
-  std::vector<HeadSizes> all = {{1, 1, 2, 3, 2, 4, 5, 1},     // one query, one key
-                                {4, 4, 12, 3, 4, 4, 12, 2},   // a square, where transposes hide
-                                {33, 97, 5, 3, 4, 2, 7, 3},   // longer than any small constant
+  std::vector<HeadSizes> all = {{1, 1, 2, 3, 2, 4, 5, 1},    // one query, one key
+                                {4, 4, 12, 3, 4, 4, 12, 2},  // a square, where transposes hide
+                                {33, 97, 5, 3, 4, 2, 7, 3},  // longer than any small constant
                                 {130, 34, 4, 3, 2, 3, 5, 4}};
   std::mt19937 engine(2017);
   while (all.size() < 14) {
@@ -414,8 +414,7 @@ MatrixMatcher is_the_context_of(const Example& e) {
   unless_way("the contexts of the heads are added up, not side by side", {.merge = added_up});
   unless_way("the contexts of the heads are averaged, not side by side", {.merge = mean_of});
   unless_way("the heads are in reverse order", {.merge = in_reverse});
-  unless_way("all heads sum the values of the first",
-             {.values_of = [](std::size_t) { return 0; }});
+  unless_way("all heads sum the values of the first", {.values_of = [](std::size_t) { return 0; }});
   unless("every head sums by the average of all heads' weights",
          [&e] { return context_of_mean_weights(e); });
   unless("a head gets only a part of the input's columns",
@@ -484,8 +483,8 @@ std::string heads_without_mask(const MultiHeadTrace& trace, const Matrix& mask) 
     for (std::size_t i = 0; i < mask.shape(0); ++i) {
       for (std::size_t j = 0; j < mask.shape(1); ++j) {
         const Trace& head = trace.heads[h];
-        attends = attends || (mask(i, j) < 0 && (head.weights(i, j) != 0 ||
-                                                 head.weights_after_dropout(i, j) != 0));
+        attends = attends || (mask(i, j) < 0 &&
+                              (head.weights(i, j) != 0 || head.weights_after_dropout(i, j) != 0));
       }
     }
     if (attends) bad.push_back(h);
@@ -810,7 +809,8 @@ TEST_CASE("without W_out every column of the output draws on one head only", "[A
     disturb_head(other.attention.W_value, changed, n);
     const Matrix after = other.trace().output;
     for (std::size_t h = 0; h < n; ++h) {
-      INFO("W_out is the identity; head " << changed + 1 << " has changed, these are the columns of "
+      INFO("W_out is the identity; head " << changed + 1
+                                          << " has changed, these are the columns of "
                                           << "head " << h + 1);
       CHECK(same(columns_of(before, h, n), columns_of(after, h, n)) == (h != changed));
     }
@@ -878,7 +878,8 @@ TEST_CASE("a hidden token changes no bit of any head", "[B13]") {
           CHECK(heads_that_moved(before, after, row, n) == "");
         }
       }
-      INFO("token " << token + 1 << " of " << T << " has changed, under a mask that hides it alone");
+      INFO("token " << token + 1 << " of " << T
+                    << " has changed, under a mask that hides it alone");
       std::vector<bool> present(T, true);
       present[token] = false;
       e.mask = other.mask = padding_mask(T, present);
@@ -926,16 +927,14 @@ TEST_CASE("dropout reaches every head with its own dropout mask") {
     CHECK(shared::wrong_factors(after, weights_of(e, h), p) == "");
     contexts.push_back(reference::product(after, values_of(e, h)));
     const std::size_t next = (h + 1) % 3;
-    const double both =
-        shared::dropped_together(after, trace.heads[next].weights_after_dropout);
+    const double both = shared::dropped_together(after, trace.heads[next].weights_after_dropout);
     INFO("heads " << h + 1 << " and " << next + 1 << " drop the same weights in " << both
                   << " of all places; two independent dropout masks do in " << p * p);
     CHECK_THAT(both, WithinAbs(p * p, 5 * std::sqrt(p * p * (1 - p * p) / draws)));
   }
-  CHECK_THAT(trace.context,
-             equals(side_by_side(contexts))
-                 .unless("the context sums the values by the weights before dropout",
-                         context_of(e)));
+  CHECK_THAT(trace.context, equals(side_by_side(contexts))
+                                .unless("the context sums the values by the weights before dropout",
+                                        context_of(e)));
   CHECK_THAT(trace.output, equals(reference::product(side_by_side(contexts), e.attention.W_out)));
 }
 
@@ -1003,8 +1002,7 @@ TEST_CASE("each head has its own exponentials and weights", "[A16]") {
   Generator generator(25);
   const Matrix X = normal_matrix(6, 4, generator);
   for (const std::size_t n_heads : {1U, 2U, 3U, 6U}) {
-    const MultiHeadTrace trace =
-        Attention(4, 12, n_heads, generator).forward(X, X, zeros(6, 6));
+    const MultiHeadTrace trace = Attention(4, 12, n_heads, generator).forward(X, X, zeros(6, 6));
     std::size_t weights = 0;
     for (const Trace& head : trace.heads) weights += head.weights.size();
     INFO(n_heads << " heads over six tokens");
@@ -1078,7 +1076,8 @@ TEST_CASE("two heads carry two relations at once", "[C7]") {
   CHECK_THAT(trace.output, equals(wanted));
 }
 
-TEST_CASE("uneven weights tell 25 pairs of one-hot values apart and equal weights only 15", "[C7]") {
+TEST_CASE("uneven weights tell 25 pairs of one-hot values apart and equal weights only 15",
+          "[C7]") {
   CHECK(different_contexts(0.5) == 15);
   for (const double weight : {0.6, 0.7, 0.9}) {
     INFO("weights of " << weight << " and " << 1 - weight);

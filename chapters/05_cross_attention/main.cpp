@@ -114,8 +114,8 @@ void show_unequal(const Options& options, Report& report) {
   Generator generator(options.seed);
   const Translator translator(generator);
   const Sequence source = embed(split_words("they arrived late"), width, options.positions);
-  const Sequence target = embed(decoder_input(split_words("ils sont arrivés en retard")), width,
-                                options.positions);
+  const Sequence target =
+      embed(decoder_input(split_words("ils sont arrivés en retard")), width, options.positions);
   const Trace trace = translator.attend_to(translator.encode(source.X).context,
                                            translator.decode(target.X).context);
   report.matrix({"weights", "softmax of each row", target.tokens, source.tokens}, trace.weights);
@@ -205,8 +205,8 @@ void show_padding(const Translator& translator, const Sequence& source, const Se
 }
 
 /// A batch that pads on the left, as decoders like it: then the first rows see nothing but padding.
-void show_fully_masked(const Translator& translator, const Sequence& target,
-                       const Options& options, Report& report) {
+void show_fully_masked(const Translator& translator, const Sequence& target, const Options& options,
+                       Report& report) {
   report.section("fully_masked", "Padding on the left: two fully masked rows");
   Labels tokens = first_tokens(target, 2).tokens;
   tokens.insert(tokens.begin(), 2, pad_token);
@@ -220,10 +220,10 @@ void show_fully_masked(const Translator& translator, const Sequence& target,
   report.matrix({"context", "weights values", tokens, numbered("z", width)}, trace.context);
   const Matrix old_weights = chapter_04::softmax(trace.masked);
   const auto is_nan = [](Real weight) { return std::isnan(weight); };
-  report.count("nan",
-               static_cast<std::size_t>(
-                   std::count_if(old_weights.begin(), old_weights.end(), is_nan)),
-               fmt::format("of {} weights are nan with chapter 04's softmax", old_weights.size()));
+  report.count(
+      "nan",
+      static_cast<std::size_t>(std::count_if(old_weights.begin(), old_weights.end(), is_nan)),
+      fmt::format("of {} weights are nan with chapter 04's softmax", old_weights.size()));
   const Matrix words = xt::view(padded.X, xt::range(2, tokens.size()), xt::all());
   const Matrix rows = xt::view(trace.context, xt::range(2, tokens.size()), xt::all());
   report.check("others", nearly_equal(rows, translator.decode(words).context),
@@ -250,8 +250,8 @@ void show_image(const Sequence& target, const Matrix& decoded, const Options& op
 
 void demonstrate(const Options& options, const Choices& choices, Report& report) {
   const Sequence source = embed(split_words(options.text), width, options.positions);
-  const Sequence target = embed(decoder_input(split_words(choices.to, "the text of --to")), width,
-                                options.positions);
+  const Sequence target =
+      embed(decoder_input(split_words(choices.to, "the text of --to")), width, options.positions);
   Generator generator(options.seed);
   const Translator translator(generator);
   const Trace encoded = translator.encode(source.X);

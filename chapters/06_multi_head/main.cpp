@@ -121,7 +121,8 @@ std::size_t columns_changed(const Matrix& before, const Matrix& after) {
 void show_parts(const Sequence& input, const Attention& wide, const MultiHeadTrace& trace,
                 Report& report) {
   const std::size_t last = input.tokens.size() - 1;
-  report.section("parts", fmt::format("Where the output of {} comes from", quoted(input.tokens[last])));
+  report.section("parts",
+                 fmt::format("Where the output of {} comes from", quoted(input.tokens[last])));
   const std::size_t d_out = wide.W_value.shape(1);
   const std::size_t head_dim = d_out / wide.n_heads;
   Matrix parts = matrix(wide.n_heads + 1, d_out);
@@ -133,7 +134,8 @@ void show_parts(const Sequence& input, const Attention& wide, const MultiHeadTra
         matmul(row_of(trace.heads[h].context, last), own_rows);
     rows.push_back(fmt::format("head {}", h + 1));
   }
-  xt::view(parts, xt::range(wide.n_heads, wide.n_heads + 1), xt::all()) = row_of(trace.output, last);
+  xt::view(parts, xt::range(wide.n_heads, wide.n_heads + 1), xt::all()) =
+      row_of(trace.output, last);
   rows.push_back("output");
   report.matrix({"parts", "each head's context times its rows of W_out, and the output", rows,
                  numbered("o", d_out)},

@@ -1,5 +1,6 @@
 /// @file
-/// @brief Chapter 05 in a page: two sentences of the reader's, and the cross-attention between them.
+/// @brief Chapter 05 in a page: two sentences of the reader's, and the cross-attention between
+/// them.
 
 #include "chapters/05_cross_attention/main.cpp"
 #include "docs/live/page.hpp"

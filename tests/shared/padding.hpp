@@ -61,8 +61,8 @@ inline MatrixMatcher is_the_padding_mask(std::size_t T_q, const std::vector<bool
   const auto masking = [=](const auto& is_hidden) {
     return with_ones(mask_where(T_q, T_k, is_hidden));
   };
-  const auto first = static_cast<std::size_t>(
-      std::find(present.begin(), present.end(), false) - present.begin());
+  const auto first =
+      static_cast<std::size_t>(std::find(present.begin(), present.end(), false) - present.begin());
   MatrixMatcher matcher = equals(with_ones(padding_by_loops(T_q, present)));
   matcher
       .unless("the real tokens are hidden, and the padding isn't",
@@ -113,9 +113,9 @@ TEST_CASE("a padding mask hides the columns of padding in every row") {
     std::size_t T_q;
     std::size_t T_k;
   };
-  for (const Lengths lengths :
-       {Lengths{1, 2}, Lengths{3, 5}, Lengths{5, 3}, Lengths{4, 4}, Lengths{13, 17}, Lengths{33, 97},
-        Lengths{130, 33}, Lengths{2, 1024}, Lengths{1024, 3}, Lengths{0, 4}, Lengths{4, 0}}) {
+  for (const Lengths lengths : {Lengths{1, 2}, Lengths{3, 5}, Lengths{5, 3}, Lengths{4, 4},
+                                Lengths{13, 17}, Lengths{33, 97}, Lengths{130, 33},
+                                Lengths{2, 1024}, Lengths{1024, 3}, Lengths{0, 4}, Lengths{4, 0}}) {
     const std::vector<bool> present = shared::random_presence(lengths.T_k, lengths.T_k + 5);
     INFO("padding_mask for " << lengths.T_q << " queries and " << lengths.T_k
                              << " keys, with 1 in place of −∞");
@@ -150,8 +150,8 @@ TEST_CASE("a score of minus infinity gets a weight of exactly 0") {
 TEST_CASE("a fully masked row yields zeros") {
   for (const std::size_t columns : {1U, 2U, 3U, 12U, 33U, 130U, 1024U}) {
     const Matrix weights = softmax(matrix(2, columns, shared::minus_infinity));
-    INFO("softmax of rows of " << columns << " scores of −∞: "
-                               << shared::wrong_when_fully_masked(weights));
+    INFO("softmax of rows of " << columns
+                               << " scores of −∞: " << shared::wrong_when_fully_masked(weights));
     CHECK(shared::all_zero(weights));
   }
 }
@@ -178,8 +178,7 @@ TEST_CASE("a mask that hides everything yields zeros everywhere") {
     const Trace trace =
         attend(normal_matrix(3, 4, generator), normal_matrix(T_k, 4, generator),
                normal_matrix(T_k, 2, generator), matrix(3, T_k, shared::minus_infinity));
-    INFO("three queries, " << T_k
-                           << " keys: " << shared::wrong_when_fully_masked(trace.weights));
+    INFO("three queries, " << T_k << " keys: " << shared::wrong_when_fully_masked(trace.weights));
     CHECK(shared::all_zero(trace.weights));
     CHECK(shared::all_zero(trace.weights_after_dropout));
     CHECK(shared::all_zero(trace.context));
