@@ -327,12 +327,12 @@ SAME = [
         ({"Your words": text, "Positions": on}, ["--text", text, "--positions", "on" if on else "off"])
         for text in ("draw a map", TWELVE, "naïve 🗺️ <b>&amp; \u0065\u0301té", "alone", LONG)
         for on in (True, False)],
-     {"scores": "pass.scores", "weights": "pass.weights", "context": "pass.context"}),
+     {"scores": "trace.scores", "weights": "trace.weights", "context": "trace.context"}),
     ("02", "symmetry", [
         ({"Your words": text, "Seed of the weights": seed, "Positions": on},
          ["--text", text, "--seed", str(seed), "--positions", "on" if on else "off"])
         for text, seed, on in (("draw a map", 42, True), (TWELVE, 7, False), ("alone", 2147483647, True))],
-     {"scores, one W": "one_weight.scores", "scores, W_query and W_key": "pass.scores"}),
+     {"scores, one W": "one_weight.scores", "scores, W_query and W_key": "trace.scores"}),
     ("03", "scaling", [
         ({"Rotate token 3's query": 180 + angle, "Width": power, "Divide by √d_k": on},
          ["--rotate", str(angle), "--d-k", str(2 ** (power + 1)), "--scale", "on" if on else "off"])
@@ -432,8 +432,8 @@ class Twins(LiveCase):
     def test_it_is_said_in_words(self):
         figure = Figure("02", "symmetry")
         figure.js("cells('scores, one W')[0][2].focus()")
-        self.assertIn("“draw” asks “map”", figure.text(".live-pointed-at"))
-        self.assertIn("“map” asks “draw”", figure.text(".live-pointed-at"))
+        self.assertIn("“draw” scores “map”", figure.text(".live-pointed-at"))
+        self.assertIn("“map” scores “draw”", figure.text(".live-pointed-at"))
         self.assertIn(", the same.", figure.text(".live-pointed-at"))
         figure.js("cells('scores, W_query and W_key')[0][2].focus()")
         self.assertIn("-0.6523", figure.text(".live-pointed-at"))
@@ -446,13 +446,13 @@ class Twins(LiveCase):
 
     def test_symmetry_is_told(self):
         figure = Figure("02", "symmetry")
-        self.assertIn("one W the scores are symmetric", figure.status())
-        self.assertIn("W_query and W_key not symmetric", figure.status())
+        self.assertIn("With one W the scores are symmetric", figure.status())
+        self.assertIn("With W_query and W_key they are not symmetric", figure.status())
 
     def test_a_word_that_stands_twice(self):
         figure = Figure("01", "attention")
         figure.type("Your words", "the cat saw the dog")
-        self.assertIn("“the” stands more than once; with positions on, rows 1 and 4 of the context are not identical",
+        self.assertIn("“the” occurs more than once; with positions on, rows 1 and 4 of the context are different",
                       figure.status())
         figure.switch("Positions", False)
         self.assertIn("with positions off, rows 1 and 4 of the context are identical", figure.status())
@@ -792,7 +792,7 @@ class Sentences(LiveCase):
         figure = Figure("02", "symmetry")
         for text, seed in (("", 0), ("-5", 0), ("1e99", 2147483647), ("3.7", 3)):
             figure.type("Seed of the weights", text)
-            said = native("02", "--seed", str(seed))["pass"]["scores"]
+            said = native("02", "--seed", str(seed))["trace"]["scores"]
             self.assert_equal_numbers(figure.matrix("scores, W_query and W_key"), said, f"seed {text}")
 
 

@@ -22,13 +22,13 @@ void show_one_weight(const Sequence& input, const Attention& attention, Report& 
   report.section("one_weight", "One weight matrix");
   Attention one = attention;
   one.W_key = one.W_query;
-  report.say("The same W for the token that asks and the token that is asked:");
+  report.say("One matrix W makes the queries and the keys:");
   report.matrix({"W", "", {}, {}}, one.W_query);
   const Trace trace = one.forward(input.X);
   report.matrix({"scores", "(X W)(X W)ᵀ", input.tokens, input.tokens}, trace.scores);
-  const Matrix turned = xt::transpose(trace.scores);
-  report.check("symmetric", nearly_equal(trace.scores, turned),
-               "scores(i, j) = scores(j, i), whatever W is");
+  const Matrix transposed_scores = xt::transpose(trace.scores);
+  report.check("symmetric", nearly_equal(trace.scores, transposed_scores),
+               "scores(i, j) = scores(j, i) for every pair");
 }
 
 void show_weights(const Attention& attention, Report& report) {
@@ -68,18 +68,19 @@ void show_asymmetry(const Sequence& input, const Attention& attention, const Tra
   report.matrix({"W_query W_keyᵀ", "what the pair (i, j) goes through", {}, {}}, there);
   report.matrix({"W_key W_queryᵀ", "what the pair (j, i) goes through", {}, {}}, back);
   const std::size_t last = input.tokens.size() - 1;
-  report.number(
-      "first_asks_last", static_cast<double>(trace.scores(0, last)), 4,
-      fmt::format("{} asks, {} answers", quoted(input.tokens[0]), quoted(input.tokens[last])));
-  report.number(
-      "last_asks_first", static_cast<double>(trace.scores(last, 0)), 4,
-      fmt::format("{} asks, {} answers", quoted(input.tokens[last]), quoted(input.tokens[0])));
-  const Matrix turned = xt::transpose(trace.scores);
-  report.check("symmetric", nearly_equal(trace.scores, turned), "scores(i, j) = scores(j, i)");
+  const std::string first_word = quoted(input.tokens[0]);
+  const std::string last_word = quoted(input.tokens[last]);
+  report.number("first_to_last", static_cast<double>(trace.scores(0, last)), 4,
+                fmt::format("the query of {} times the key of {}", first_word, last_word));
+  report.number("last_to_first", static_cast<double>(trace.scores(last, 0)), 4,
+                fmt::format("the query of {} times the key of {}", last_word, first_word));
+  const Matrix transposed_scores = xt::transpose(trace.scores);
+  report.check("asymmetric", !nearly_equal(trace.scores, transposed_scores),
+               "scores(i, j) and scores(j, i) differ for some pair");
 }
 
 void show_look_up(const Sequence& input, const Trace& trace, Report& report) {
-  report.section("look_up", "A database returns one value, attention blends them all");
+  report.section("look_up", "A look-up returns one value, attention a weighted sum of all");
   constexpr std::size_t spelled_out = 10;
   Matrix best(trace.values.shape());
   for (std::size_t i = 0; i < input.tokens.size(); ++i) {
@@ -93,27 +94,29 @@ void show_look_up(const Sequence& input, const Trace& trace, Report& report) {
   }
   const Labels columns = numbered("v", trace.values.shape(1));
   report.matrix({"best_value", "the value of the best match alone", input.tokens, columns}, best);
-  report.matrix({"context", "the blend of all values", input.tokens, columns}, trace.context);
+  report.matrix({"context", "the weighted sum of all values", input.tokens, columns},
+                trace.context);
 }
 
 void show_roles(const Sequence& input, const Attention& attention, const Trace& trace,
                 Report& report) {
-  report.section("roles", "What a token is matched on, and what it hands over");
+  report.section("roles", "What a token is matched by, and what it contributes");
   Attention other = attention;
   other.W_value = attention.W_key;
   const Trace changed = other.forward(input.X);
   report.check("same_weights", changed.weights == trace.weights,
-               "with another W_value the weights are the same");
-  report.check("same_context", changed.context == trace.context,
-               "with another W_value the context is the same");
+               "with a different W_value the weights are the same, bit by bit");
+  report.check("different_context", changed.context != trace.context,
+               "with a different W_value the context is different");
 }
 
 void show_cost(const Sizes& sizes, Report& report) {
   report.section("cost", "What it costs");
   report.count("parameters", 3 * sizes.d_in * sizes.d_out,
-               fmt::format("weights: 3 x {} x {}", grouped(sizes.d_in), grouped(sizes.d_out)));
-  report.count("parameters_768", std::size_t{3} * 768 * 768,
-               "weights at GPT-2's width: 3 x 768 x 768");
+               fmt::format("3 x {} x {}", grouped(sizes.d_in), grouped(sizes.d_out)));
+  report.count("parameters_768", std::size_t{3} * 768 * 768, "at GPT-2's width: 3 x 768 x 768");
+  report.count("with_output_768", std::size_t{4} * 768 * 768,
+               "with chapter 06's output projection: 4 x 768 x 768");
 }
 
 void demonstrate(const Options& options, const Sizes& sizes, Report& report) {

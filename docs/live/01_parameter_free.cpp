@@ -9,7 +9,9 @@ extern "C" EMSCRIPTEN_KEEPALIVE const char* attention(const char* text, bool pos
     const std::vector<std::string> words = typed_words(text);
     const Sequence input = embed(words, d_in, positions);
     show_input(input, report);
-    show_symmetry(input, show_trace(input, report), report);
+    const Trace trace = show_trace(input, report);
+    show_symmetry(input, trace, report);
+    show_lengths(input, trace, report);
     if (!repeated_rows(words).empty()) show_repeated_word(words, positions, report);
   });
 }

@@ -1,5 +1,5 @@
 /// @file
-/// @brief Chapter 02 in a page: the scores through one weight matrix, and through two.
+/// @brief Chapter 02 in a page: the scores with one weight matrix, and with two.
 
 #include "chapters/02_trainable_weights/main.cpp"
 #include "docs/live/page.hpp"
