@@ -15,6 +15,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "common/memory.hpp"
 #include "common/text.hpp"
 
 namespace {
@@ -25,6 +26,10 @@ constexpr std::string_view suffix = ".unfinished";
 
 [[noreturn]] void refuse(const char* action, const fs::path& path, const std::string& reason) {
   throw std::runtime_error(fmt::format("cannot {} {}: {}", action, path.string(), reason));
+}
+
+[[noreturn]] void refuse_size(const fs::path& path, std::size_t most) {
+  refuse("read", path, "it has more than " + grouped(most) + " bytes");
 }
 
 [[noreturn]] void refuse_writing(const fs::path& path, const std::string& reason) {
@@ -103,6 +108,12 @@ void flush_folder_of(const fs::path& path) {
 
 }  // namespace
 
+std::string sentence_of(const std::exception& error) {
+  const auto* failure = dynamic_cast<const fs::filesystem_error*>(&error);
+  if (failure == nullptr) return error.what();
+  return fmt::format("cannot use {}: {}", failure->path1().string(), failure->code().message());
+}
+
 void remove_abandoned_files(const fs::path& folder,
                             const std::function<bool(const std::string& name)>& wanted) {
   std::error_code ignored;
@@ -159,10 +170,17 @@ std::string read_file(const fs::path& path, std::size_t most) {
   std::ifstream file(path, std::ios::binary);
   if (!file) refuse("read", path, std::strerror(errno));
   std::string content;
+  if (fs::is_regular_file(path, ignored)) {
+    const std::uintmax_t size = fs::file_size(path, ignored);
+    const bool is_known = !ignored;
+    if (is_known && size > most) refuse_size(path, most);
+    if (is_known) require_memory(static_cast<double>(size), "reading " + path.string());
+    if (is_known) content.reserve(size);
+  }
   std::array<char, 65536> part;
   while (file.read(part.data(), part.size()), file.gcount() > 0) {
     content.append(part.data(), static_cast<std::size_t>(file.gcount()));
-    if (content.size() > most) refuse("read", path, "it has more than " + grouped(most) + " bytes");
+    if (content.size() > most) refuse_size(path, most);
   }
   if (file.bad()) refuse("read", path, std::strerror(errno));
   return content;

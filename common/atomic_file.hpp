@@ -4,10 +4,15 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
+
+/// The message of an exception, as a sentence for the reader. The C++ library's own words about a
+/// file system, such as "filesystem error: status: …", become the path and the system's reason.
+std::string sentence_of(const std::exception& error);
 
 /// An atomic write: the content goes into a temporary file in the same folder, which is flushed and
 /// then renamed. Until the rename the old file stays as it is, whatever happens: a full disk, an

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -59,6 +60,18 @@ std::string standard_input() {
 bool reader_has_gone() {
   pollfd output{STDOUT_FILENO, 0, 0};
   return poll(&output, 1, 0) == 1 && (output.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+/// A file that standard output goes to would be replaced by the figure: the numbers would be lost.
+void require_not_standard_output(const std::string& figure) {
+  struct stat file {};
+  struct stat output {};
+  if (stat(figure.c_str(), &file) != 0 || fstat(STDOUT_FILENO, &output) != 0) return;
+  if (file.st_dev != output.st_dev || file.st_ino != output.st_ino) return;
+  throw std::runtime_error(fmt::format(
+      "--figure {} is where standard output goes, which gets the numbers: the figure needs a file "
+      "of its own",
+      figure));
 }
 
 /// Prints the text. It isn't an error when the reader has gone away, as `head` does.
@@ -130,7 +143,7 @@ struct CommandLine::Parts {
 
   Parts(std::string program, const std::string& summary)
       : name(std::move(program)), app(summary, name) {
-    app.set_help_flag("--help", "Print this help and exit");
+    app.set_help_flag("-h,--help", "Print this help and exit");
   }
 
   template <class Number>
@@ -226,6 +239,10 @@ void CommandLine::add_seed(std::uint64_t& value) {
                                     0, std::numeric_limits<std::uint64_t>::max(), "N");
 }
 
+void CommandLine::add_note(const std::string& text) {
+  parts_->app.footer(text);
+}
+
 bool CommandLine::given(const std::string& flag) const {
   return parts_->app.count(flag) > 0;
 }
@@ -239,7 +256,7 @@ int CommandLine::run(int argc, char** argv, const std::function<int()>& act) {
   } catch (const std::bad_alloc&) {
     return parts_->refuse("there is not enough memory for sizes like these");
   } catch (const std::exception& error) {
-    return parts_->refuse(error.what());
+    return parts_->refuse(sentence_of(error));
   }
 }
 
@@ -255,6 +272,7 @@ Command::Command(std::string name, std::string summary, std::string text)
 }
 
 void Command::perform(const Demo& demo) {
+  if (!options_.figure.empty()) require_not_standard_output(options_.figure);
   if (options_.text == "-") options_.text = standard_input();
   const Form form = options_.json ? Form::json : wants_color() ? Form::colored : Form::plain;
   Report report(form, !options_.figure.empty());

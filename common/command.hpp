@@ -54,6 +54,9 @@ class CommandLine {
   /// The option `--seed`.
   void add_seed(std::uint64_t& value);
 
+  /// A paragraph at the end of the help.
+  void add_note(const std::string& text);
+
   /// Whether the reader has given the option. To be called from within `act` only.
   bool given(const std::string& flag) const;
 

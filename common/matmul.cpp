@@ -3,10 +3,13 @@
 
 #include <fmt/core.h>
 
+#include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
 
+#include "common/blas_buffers.hpp"
 #include "common/rows.hpp"
 
 #ifdef ATTENTION_BLAS
@@ -27,6 +30,60 @@ void require_result(const MatrixSpan& out, const MatrixView& a, const MatrixView
     throw std::invalid_argument(fmt::format("matmul: {} times {} is ({}, {}), but the result is {}",
                                             shape_text(a), shape_text(b), a.rows, b.columns,
                                             shape_text(out)));
+  }
+}
+
+/// The addresses of a matrix's numbers, from the first to the one after the last.
+std::pair<std::uintptr_t, std::uintptr_t> addresses(const MatrixView& m) {
+  const std::ptrdiff_t last = static_cast<std::ptrdiff_t>(m.rows - 1) * m.row_step +
+                              static_cast<std::ptrdiff_t>(m.columns - 1) * m.column_step;
+  return {reinterpret_cast<std::uintptr_t>(m.data),
+          reinterpret_cast<std::uintptr_t>(m.data + last + 1)};
+}
+
+/// Whether two matrices have different columns of one matrix, as attention's heads do.
+bool are_side_by_side(const MatrixView& a, const MatrixView& b) {
+  if (a.row_step != b.row_step || a.column_step != 1 || b.column_step != 1) return false;
+  const auto [left, right] = std::minmax(
+      a, b, [](const MatrixView& x, const MatrixView& y) { return std::less<>()(x.data, y.data); });
+  const std::ptrdiff_t apart = (right.data - left.data) % left.row_step;
+  return apart >= static_cast<std::ptrdiff_t>(left.columns) &&
+         apart + static_cast<std::ptrdiff_t>(right.columns) <= left.row_step;
+}
+
+/// BLAS and the loops write entries of the result before they have read all of a and b.
+void require_result_apart(const MatrixSpan& out, const MatrixView& m, const char* factor) {
+  const MatrixView result = out;
+  if (result.rows == 0 || result.columns == 0 || m.rows == 0 || m.columns == 0) return;
+  const auto [out_begin, out_end] = addresses(result);
+  const auto [m_begin, m_end] = addresses(m);
+  if (out_end <= m_begin || m_end <= out_begin || are_side_by_side(result, m)) return;
+  throw std::invalid_argument(fmt::format(
+      "matmul: the result {} shares memory with the {} factor {}: it needs memory of its own",
+      shape_text(result), factor, shape_text(m)));
+}
+
+bool is_finite(const MatrixView& m) {
+  for (std::size_t i = 0; i < m.rows; ++i) {
+    for (std::size_t j = 0; j < m.columns; ++j) {
+      if (!std::isfinite(m(i, j))) return false;
+    }
+  }
+  return true;
+}
+
+/// Finite factors can have a product that isn't: 1e20 times 1e20 is too large for a float. A
+/// softmax would turn it into NaN, and say nothing.
+void require_no_overflow(const Matrix& product, const MatrixView& a, const MatrixView& b) {
+  if (is_finite(product) || !is_finite(a) || !is_finite(b)) return;
+  for (std::size_t i = 0; i < product.shape(0); ++i) {
+    for (std::size_t j = 0; j < product.shape(1); ++j) {
+      if (std::isfinite(product(i, j))) continue;
+      throw std::overflow_error(fmt::format(
+          "matmul: {} times {} is {} at ({}, {}): the entries are too large to be "
+          "multiplied, for no number may exceed {:.2g}",
+          shape_text(a), shape_text(b), product(i, j), i, j, std::numeric_limits<Real>::max()));
+    }
   }
 }
 
@@ -124,6 +181,7 @@ bool multiply_by_blas(const MatrixSpan& out, const MatrixView& a, const MatrixVi
   const auto fits = [](auto... numbers) { return (std::in_range<int>(numbers) && ...); };
   if (!fits(a.rows, a.columns, b.columns, at_a.leading, at_b.leading, out.row_step)) return false;
   const auto whole = [](auto number) { return static_cast<int>(number); };
+  const BlasTurn blas_turn;
   gemm(row_major, turn(at_a.transposed), turn(at_b.transposed), whole(a.rows), whole(b.columns),
        whole(a.columns), 1, a.data, whole(at_a.leading), b.data, whole(at_b.leading), keep,
        out.data, whole(out.row_step));
@@ -152,17 +210,22 @@ Matrix matmul(const MatrixView& a, const MatrixView& b) {
   require_product(a, b);
   Matrix out(Matrix::shape_type{a.rows, b.columns});
   multiply(out, a, b, 0);
+  require_no_overflow(out, a, b);
   return out;
 }
 
 void matmul_into(const MatrixSpan& out, const MatrixView& a, const MatrixView& b) {
   require_product(a, b);
   require_result(out, a, b);
+  require_result_apart(out, a, "first");
+  require_result_apart(out, b, "second");
   multiply(out, a, b, 0);
 }
 
 void matmul_add(const MatrixSpan& out, const MatrixView& a, const MatrixView& b) {
   require_product(a, b);
   require_result(out, a, b);
+  require_result_apart(out, a, "first");
+  require_result_apart(out, b, "second");
   multiply(out, a, b, 1);
 }

@@ -40,9 +40,11 @@ struct TensorAllocator {
   friend bool operator!=(const TensorAllocator&, const TensorAllocator&) { return false; }
 };
 
-/// Memory that a program can still have, in bytes: what the system calls available, or the limit of
-/// the container if that is lower.
-double available_memory();
+/// The memory that a program can still have, in bytes: what the system calls available or, if that
+/// is less, what the limits of its container (cgroups, either version) or `ulimit -v` leave. Memory
+/// in which the system keeps files that were read counts as available.
+/// @param root  where /proc and /sys are, for tests
+double available_memory(const std::string& root = "");
 
 /// Rejects what wouldn't fit into memory, before any of it is allocated.
 /// @param what  the subject of the message, such as "a model with 12 layers"

@@ -116,16 +116,19 @@ MatrixView transposed(const MatrixView& m);
 /// @param b  (k, m)
 /// @return   (n, m)
 /// @throws std::invalid_argument when the inner sizes differ; the sentence names both shapes.
+/// @throws std::overflow_error when `a` and `b` are finite, but too large for their product to be.
 Matrix matmul(const MatrixView& a, const MatrixView& b);
 //! [matmul]
 
 /// Writes the matrix product `a b` into `out`, which already has the right shape: no memory is
 /// allocated.
-/// @throws std::invalid_argument when the inner sizes differ or `out` has the wrong shape
+/// @throws std::invalid_argument when the inner sizes differ, or when `out` has the wrong shape or
+/// shares memory with `a` or `b`
 void matmul_into(const MatrixSpan& out, const MatrixView& a, const MatrixView& b);
 
 /// Adds the matrix product `a b` to `out`, as sums of gradients need it.
-/// @throws std::invalid_argument when the inner sizes differ or `out` has the wrong shape
+/// @throws std::invalid_argument when the inner sizes differ, or when `out` has the wrong shape or
+/// shares memory with `a` or `b`
 void matmul_add(const MatrixSpan& out, const MatrixView& a, const MatrixView& b);
 
 /// Makes BLAS run each product on the calling thread, for programs that start threads themselves.

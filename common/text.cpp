@@ -76,6 +76,11 @@ void require_text(const Character& c, const std::string& name) {
   }
 }
 
+std::size_t byte_order_mark_length(std::string_view text) {
+  constexpr std::string_view mark = "\xEF\xBB\xBF";
+  return text.starts_with(mark) ? mark.size() : 0;
+}
+
 std::vector<std::string> split_words(std::string_view text, const std::string& name) {
   std::vector<std::string> words;
   std::string word;
@@ -83,7 +88,7 @@ std::vector<std::string> split_words(std::string_view text, const std::string& n
     if (!word.empty()) words.push_back(composed(word));
     word.clear();
   };
-  for (std::size_t at = 0; at < text.size();) {
+  for (std::size_t at = byte_order_mark_length(text); at < text.size();) {
     const Character c = character_at(text, at, name);
     require_text(c, name);
     if (is_space(c.code)) {

@@ -22,6 +22,10 @@ bool is_printable(std::int32_t code);
 /// @throws std::invalid_argument with the character and its offset
 void require_text(const Character& c, const std::string& name);
 
+/// How many bytes the mark U+FEFF takes that some editors put before a text: 3, or 0 where there is
+/// none. It is no part of the text for any reader of texts in this book.
+std::size_t byte_order_mark_length(std::string_view text);
+
 /// Splits a text at white space. The text is brought into Unicode's composed form (NFC) first, so
 /// that words that look the same are the same.
 /// @param name  what the messages call it

@@ -1,14 +1,17 @@
 /// @file
 /// @brief The tensor utility and the plumbing in common/, as tests.
 
+#include <atomic>
 #include <limits>
 #include <regex>
+#include <thread>
 
 #include "common/atomic_file.hpp"
 #include "common/blas.hpp"
 #include "common/color.hpp"
 #include "common/figure.hpp"
 #include "common/measure.hpp"
+#include "common/memory.hpp"
 #include "common/report.hpp"
 #include "common/text.hpp"
 #include "files.hpp"
@@ -90,6 +93,60 @@ TEST_CASE("matmul_into overwrites and matmul_add adds") {
   CHECK_THAT(out, equals(product));
   matmul_add(out, a, b);
   CHECK_THAT(out, equals(twice));
+}
+
+TEST_CASE("a product of finite numbers that overflows is refused") {
+  const Real root = std::sqrt(std::numeric_limits<Real>::max());
+  const Matrix unit = {{1, 0}, {0, root}};
+  const Matrix fits = {{1, 0}, {0, root / 2}};
+  const Matrix large = {{1, 0}, {0, root * 2}};
+  const Matrix opposite = {{root * 2, root * 2}};
+  const Matrix signs = {{root}, {-root}};
+  const Matrix nan = {{std::numeric_limits<Real>::quiet_NaN(), 0}, {0, 0}};
+  CHECK(std::isfinite(matmul(fits, unit)(1, 1)));
+  CHECK(throws_saying([&] { matmul(large, unit); },
+                      "matmul: (2, 2) times (2, 2) is inf at (1, 1): the entries are too large"));
+  CHECK(throws_saying([&] { matmul(opposite, signs); }, "matmul: (1, 2) times (2, 1) is "));
+  INFO("what isn't finite to begin with is for the caller to judge");
+  CHECK(std::isnan(matmul(nan, unit)(0, 0)));
+}
+
+TEST_CASE("a product is not written over its factors") {
+  Generator generator(6);
+  Matrix a = normal_matrix(4, 4, generator);
+  const Matrix before = a;
+  const Matrix b = normal_matrix(4, 4, generator);
+  CHECK(throws_saying([&] { matmul_into(a, a, b); },
+                      "matmul: the result (4, 4) shares memory with the first factor (4, 4)"));
+  CHECK(throws_saying([&] { matmul_into(a, b, a); }, "shares memory with the second factor"));
+  CHECK(throws_saying([&] { matmul_add(a, b, transposed(a)); }, "with the second factor"));
+  CHECK(throws_saying([&] { matmul_into(part(a, 0, 4, 0, 2), a, part(b, 0, 4, 0, 2)); },
+                      "the result (4, 2) shares memory with the first factor (4, 4)"));
+  CHECK(throws_saying(
+      [&] { matmul_into(part(a, 1, 2, 0, 2), part(a, 0, 2, 1, 2), part(b, 0, 2, 0, 2)); },
+      "the result (2, 2) shares memory"));
+  CHECK(identical(a, before));
+  INFO("columns side by side are memory of their own, as the heads of attention have it");
+  matmul_into(part(a, 0, 4, 0, 2), part(a, 0, 4, 2, 2), part(b, 0, 2, 0, 2));
+  const Matrix left = xt::view(a, xt::all(), xt::range(0, 2));
+  CHECK_THAT(left, equals(reference::product(xt::view(before, xt::all(), xt::range(2, 4)),
+                                             xt::view(b, xt::range(0, 2), xt::range(0, 2)))));
+  matmul_into(part(a, 0, 2, 0, 4), part(a, 2, 2, 0, 4), b);
+}
+
+TEST_CASE("more threads than OpenBLAS has buffers can multiply at the same time") {
+  Generator generator(5);
+  const Matrix a = normal_matrix(150, 150, generator);
+  const Matrix product = matmul(a, a);
+  std::atomic<int> different = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 400; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 4; ++round) different += identical(matmul(a, a), product) ? 0 : 1;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(different == 0);
 }
 
 TEST_CASE("shapes that don't fit are rejected with their numbers") {
@@ -189,6 +246,13 @@ TEST_CASE("half precision has 11 significant bits and nothing beyond 65504") {
 TEST_CASE("words are split at white space of every kind") {
   CHECK(split_words("  draw\ta\n map ") == std::vector<std::string>{"draw", "a", "map"});
   CHECK(split_words("a\u00A0b\u3000c") == std::vector<std::string>{"a", "b", "c"});
+}
+
+TEST_CASE("a byte order mark before a text is no part of it") {
+  CHECK(split_words("\uFEFFdraw a map") == std::vector<std::string>{"draw", "a", "map"});
+  CHECK(split_words("draw \uFEFFa") == std::vector<std::string>{"draw", "\uFEFFa"});
+  CHECK(throws_saying([] { split_words("\uFEFF"); }, "the text has no word in it"));
+  CHECK(throws_saying([] { split_words("\uFEFFab\xFF"); }, "byte 5 is 0xFF"));
 }
 
 TEST_CASE("composed and decomposed accents give the same word") {
@@ -434,6 +498,69 @@ TEST_CASE("temporary files of killed programs are removed and other files are no
   CHECK(fs::exists(half_written));
   first.commit();
   CHECK(folder.files() == 7);
+}
+
+namespace {
+
+/// A folder that looks like the root of a system with 8 GB, of which 4 GB are available.
+class FakeSystem {
+ public:
+  FakeSystem() { add("proc/meminfo", "MemTotal: 8000000 kB\nMemAvailable:    4000000 kB\n"); }
+
+  void add(const std::string& name, const std::string& content) const {
+    fs::create_directories((folder_.path() / name).parent_path());
+    folder_.add(name, content);
+  }
+
+  double available() const { return available_memory(folder_.path().string()); }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+}  // namespace
+
+TEST_CASE("available memory is what the system says or what a container leaves") {
+  const FakeSystem system;
+  CHECK(system.available() == 4000000.0 * 1024);
+  system.add("proc/self/cgroup", "0::/\n");
+  system.add("sys/fs/cgroup/memory.max", "max\n");
+  system.add("sys/fs/cgroup/memory.current", "3000000000\n");
+  CHECK(system.available() == 4000000.0 * 1024);
+  system.add("sys/fs/cgroup/memory.max", "2000000000\n");
+  system.add("sys/fs/cgroup/memory.current", "1983000000\n");
+  CHECK(system.available() == 17e6);
+  INFO("files that the system keeps at hand are given up when memory is needed");
+  system.add("sys/fs/cgroup/memory.stat",
+             "anon 100\nfile 1500000000\ninactive_file 900000000\nactive_file 500000000\n"
+             "slab_reclaimable 100000000\nslab_unreclaimable 7\n");
+  CHECK(system.available() == 17e6 + 1500e6);
+}
+
+TEST_CASE("available memory is limited by every group around a program") {
+  const FakeSystem system;
+  system.add("proc/self/cgroup", "0::/outer/inner\n");
+  system.add("sys/fs/cgroup/outer/memory.max", "1000\n");
+  system.add("sys/fs/cgroup/outer/memory.current", "400\n");
+  system.add("sys/fs/cgroup/outer/inner/memory.max", "900\n");
+  system.add("sys/fs/cgroup/outer/inner/memory.current", "100\n");
+  CHECK(system.available() == 600);
+  system.add("sys/fs/cgroup/outer/memory.current", "1400\n");
+  CHECK(system.available() == 0);
+}
+
+TEST_CASE("available memory knows the limits of the first version of cgroups") {
+  const FakeSystem system;
+  system.add("proc/self/cgroup", "9:name=systemd:/\n4:cpu,memory:/docker/12ab\n0::/\n");
+  system.add("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  system.add("sys/fs/cgroup/memory/memory.usage_in_bytes", "7000000000\n");
+  CHECK(system.available() == 4000000.0 * 1024);
+  system.add("sys/fs/cgroup/memory/docker/12ab/memory.limit_in_bytes", "2000000000\n");
+  system.add("sys/fs/cgroup/memory/docker/12ab/memory.usage_in_bytes", "1900000000\n");
+  CHECK(system.available() == 100e6);
+  system.add("sys/fs/cgroup/memory/docker/12ab/memory.stat",
+             "inactive_file 1\ntotal_inactive_file 300000000\ntotal_active_file 500000000\n");
+  CHECK(system.available() == 900e6);
 }
 
 TEST_CASE("read_file returns the whole content or throws") {
