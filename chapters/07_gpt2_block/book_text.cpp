@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "common/text.hpp"
 #include "vocabulary.hpp"
 
 namespace {
@@ -81,7 +82,8 @@ std::string without_formulas(const std::string& text) {
 std::string book_text(const fs::path& chapters) {
   Prose prose;
   for (const fs::path& path : chapter_texts(chapters)) {
-    std::istringstream page(read_text(path));
+    const std::string text = read_text(path);
+    std::istringstream page(text.substr(byte_order_mark_length(text)));
     for (std::string line; std::getline(page, line);) prose.add(line);
   }
   std::string text = without(prose.text(), "<!--", "-->");

@@ -10,6 +10,7 @@
 #include "common/atomic_file.hpp"
 #include "common/memory.hpp"
 #include "config_file.hpp"
+#include "loss_curve.hpp"
 
 namespace {
 
@@ -142,6 +143,11 @@ bool is_left_over(const fs::path& path) {
     if (name == "characters.json") {
       return read_regular_file(path, most_left_over) == Vocabulary::load(path).to_json();
     }
+    if (name == "losses.csv") {  // of the first model, that is with one point
+      const std::string table = read_regular_file(path, most_left_over);
+      const std::vector<LossPoint> points = parse_loss_table(table, name);
+      return points.size() == 1 && table == loss_table(points);
+    }
     return is_optimizer(name) && SafetensorsFile(path).find("mean.token_embedding") != nullptr;
   } catch (const std::exception&) {
     return false;
@@ -162,6 +168,26 @@ void require_no_more_blocks(const SafetensorsFile& file, const std::string& name
       throw std::runtime_error(fmt::format("{} has {}, but the n_layer of config.json is {}", name,
                                            tensor.name, layers));
     }
+  }
+}
+
+/// Where the weights are there in a form that this program doesn't read, says what to do.
+void require_weights(const fs::path& folder) {
+  if (is_there(folder / "model.safetensors")) return;
+  const char* one_file =
+      "Hugging Face's library writes one: "
+      "from_pretrained(FOLDER).save_pretrained(FOLDER, max_shard_size=\"100GB\")";
+  if (is_there(folder / "model.safetensors.index.json")) {
+    throw std::runtime_error(fmt::format(
+        "{} has its weights in several files, but this program needs one model.safetensors. {}",
+        folder.string(), one_file));
+  }
+  for (const char* other :
+       {"pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack"}) {
+    if (!is_there(folder / other)) continue;
+    throw std::runtime_error(
+        fmt::format("{} has its weights in {}, but this program needs model.safetensors. {}",
+                    folder.string(), other, one_file));
   }
 }
 
@@ -219,6 +245,7 @@ std::string checksum_beside(const Config& config, const Vocabulary& vocabulary) 
 LoadedModel load_model(const fs::path& folder) {
   const fs::path path = folder / "config.json";
   const ConfigFile sizes = read_config(path);
+  require_weights(folder);
   SafetensorsFile file(folder / "model.safetensors");
   GPT2 model = model_of(sizes.config, "the model of " + path.string());
   const std::string prefix = file.find("wte.weight") == nullptr ? "transformer." : "";
@@ -228,7 +255,7 @@ LoadedModel load_model(const fs::path& folder) {
   require_no_more_blocks(file, (folder / "model.safetensors").string(), prefix,
                          sizes.config.layers);
   for (const StoredTensor& tensor : stored_tensors(model, prefix)) read_tensor(file, tensor);
-  LoadedModel loaded{std::move(model), std::nullopt, file.metadata()};
+  LoadedModel loaded{std::move(model), std::nullopt, file.metadata(), sizes.untrainable};
   const fs::path characters = folder / "characters.json";
   if (is_there(characters)) {
     loaded.vocabulary = Vocabulary::load(characters);
@@ -246,6 +273,11 @@ LoadedModel load_model(const fs::path& folder) {
     }
   }
   return loaded;
+}
+
+double saving_bytes(const Config& config) {
+  const auto width = static_cast<double>(config.width);
+  return sizeof(Real) * static_cast<double>(config.layers) * 3 * width * (width + 1);
 }
 
 void save_model(const fs::path& folder, GPT2& model, const Metadata& metadata) {
@@ -278,10 +310,19 @@ void save_optimizer(const fs::path& folder, std::size_t step, GPT2& mean, GPT2& 
 }
 
 Metadata load_optimizer(const fs::path& folder, std::size_t step, GPT2& mean, GPT2& square) {
-  SafetensorsFile file(optimizer_path(folder, step));
+  const fs::path path = optimizer_path(folder, step);
+  SafetensorsFile file(path);
   for (const auto& [kind, model] : {std::pair{"mean.", &mean}, {"square.", &square}}) {
     for (const Parameter& parameter : model->parameters()) {
       file.read(kind + parameter.name, parameter.shape, parameter.numbers.data());
+    }
+  }
+  for (const Parameter& parameter : square.parameters()) {
+    const Real least = *std::min_element(parameter.numbers.begin(), parameter.numbers.end());
+    if (least < 0) {
+      throw std::runtime_error(
+          fmt::format("{}: square.{} has the entry {}, but the mean of squares is never negative",
+                      path.string(), parameter.name, least));
     }
   }
   return file.metadata();

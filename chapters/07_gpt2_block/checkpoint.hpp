@@ -22,6 +22,7 @@ struct LoadedModel {
   GPT2 model;
   std::optional<Vocabulary> vocabulary;  ///< none: the folder comes from elsewhere
   Metadata metadata;                     ///< of model.safetensors
+  std::string untrainable;               ///< see `ConfigFile`
 };
 
 /// FNV-1a: tells whether a text is still the same.
@@ -38,6 +39,9 @@ constexpr const char* saved_with_key = "saved with";
 /// when the files do not belong together, or the memory would not suffice; the memory is not
 /// allocated then
 LoadedModel load_model(const std::filesystem::path& folder);
+
+/// The memory of `save_model`, in bytes.
+double saving_bytes(const Config& config);
 
 /// Writes model.safetensors.
 /// @throws std::runtime_error when it cannot be written, std::invalid_argument with the first

@@ -5,11 +5,13 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <thread>
+#include <string_view>
 
 #include "checkpoint.hpp"
 #include "common/command.hpp"
 #include "common/memory.hpp"
+#include "common/text.hpp"
+#include "parallel.hpp"
 #include "sampling.hpp"
 #include "train.hpp"
 
@@ -19,7 +21,7 @@ constexpr std::size_t most = 1'000'000'000;  // of anything that is counted
 constexpr const char* default_folder = "build/gpt2";
 
 void add_threads(CommandLine& line, std::size_t& threads) {
-  threads = std::max(1U, std::thread::hardware_concurrency());
+  threads = usual_threads();
   line.add_count("--threads", threads, "Threads; the result is the same for any number", 1, 1024);
 }
 
@@ -34,10 +36,10 @@ void add_sizes(CommandLine& line, RunSettings& settings) {
 /// A list of numbers, as a model without characters reads and writes it.
 std::vector<int> numbers_in(const std::string& text, std::size_t symbols) {
   std::vector<int> numbers;
-  const char* at = text.data();
-  const char* end = at + text.size();
+  const char* at = text.data() + byte_order_mark_length(text);
+  const char* end = text.data() + text.size();
   while (true) {
-    while (at != end && (*at == ' ' || *at == ',' || *at == '\n')) ++at;
+    while (at != end && std::string_view(" ,\t\r\n").find(*at) != std::string_view::npos) ++at;
     if (at == end) return numbers;
     int number = 0;
     const auto [stop, error] = std::from_chars(at, end, number);
@@ -74,16 +76,22 @@ struct SampleSettings {
 
 int sample(const SampleSettings& settings) {
   const LoadedModel loaded = load_model(settings.folder);
-  const std::string prompt = !loaded.vocabulary && !settings.has_prompt ? "0" : settings.prompt;
-  const bool fits = settings.has_prompt || !loaded.vocabulary || loaded.vocabulary->knows('\n');
-  std::vector<int> text = fits ? symbols_of(prompt, loaded, "the prompt") : std::vector<int>{0};
+  if (!loaded.vocabulary && !settings.has_prompt) {
+    throw std::runtime_error(
+        fmt::format("{} has no characters.json, so the model reads and writes the numbers of its "
+                    "tokens, from 0 "
+                    "to {}: name some that it goes on from, for example --prompt \"1 2 3\"",
+                    settings.folder, loaded.model.config.symbols - 1));
+  }
+  const bool fits = settings.has_prompt || loaded.vocabulary->knows('\n');
+  std::vector<int> text{0};
+  if (fits) text = symbols_of(settings.prompt, loaded, "the prompt");
   const std::size_t T = std::min(loaded.model.config.context, text.size() + settings.length);
   Config drops_nothing = loaded.model.config;
   drops_nothing.dropout = 0;
   require_memory(pass_bytes(drops_nothing, 1, T), fmt::format("reading {} symbols at once", T));
   Generator generator(settings.seed);
-  if (settings.has_prompt || !loaded.vocabulary)
-    fmt::print("{}{}", prompt, loaded.vocabulary ? "" : " ");
+  if (settings.has_prompt) fmt::print("{}{}", settings.prompt, loaded.vocabulary ? "" : " ");
   continue_text(loaded.model, std::move(text), settings.length, settings.sampling, generator,
                 [&](int symbol) {
                   fmt::print("{}", text_for(symbol, loaded));

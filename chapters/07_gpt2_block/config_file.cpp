@@ -81,19 +81,21 @@ Config sizes(const Settings& settings) {
 }
 
 /// The library has three shares to drop, GPT-2 and this program have one.
-Real shared_dropout(const Settings& settings, const std::string& name) {
+void take_dropout(ConfigFile& file, const Settings& settings, const std::string& name) {
   constexpr double published = 0.1;
-  const double embedding = settings.number("embd_pdrop", published);
-  const double attention = settings.number("attn_pdrop", published);
-  const double residual = settings.number("resid_pdrop", published);
-  if (embedding != attention || attention != residual) {
-    throw std::invalid_argument(fmt::format(
-        "{}: embd_pdrop, attn_pdrop and resid_pdrop are {}, {} and {}, but this program needs one "
-        "number for all three",
-        name, embedding, attention, residual));
+  std::vector<double> shares;
+  for (const char* key : {"embd_pdrop", "attn_pdrop", "resid_pdrop"}) {
+    shares.push_back(settings.number(key, published));
+    if (!(shares.back() >= 0 && shares.back() < 1)) settings.refuse(key, "a share below 1");
   }
-  if (!(embedding >= 0 && embedding < 1)) settings.refuse("embd_pdrop", "a share below 1");
-  return static_cast<Real>(embedding);
+  if (shares[0] == shares[1] && shares[1] == shares[2]) {
+    file.config.dropout = static_cast<Real>(shares[0]);
+    return;
+  }
+  file.untrainable = fmt::format(
+      "{}: embd_pdrop, attn_pdrop and resid_pdrop are {}, {} and {}, but this program trains with "
+      "one number for all three",
+      name, shares[0], shares[1], shares[2]);
 }
 
 /// Other names of the sizes, old and new, must not say something else.
@@ -131,8 +133,8 @@ ConfigFile parse_config(std::string_view text, const std::string& name) {
   const Json json = parse_json(text, name);
   const Settings settings(json, name);
   settings.require("model_type", {"gpt2"});
-  ConfigFile file{sizes(settings)};
-  file.config.dropout = shared_dropout(settings, name);
+  ConfigFile file{sizes(settings), false, ""};
+  take_dropout(file, settings, name);
   file.own_head = !settings.yes_or_no("tie_word_embeddings", true);
   try {
     require_valid(file.config);

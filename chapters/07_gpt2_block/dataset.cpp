@@ -32,17 +32,18 @@ std::uint64_t mixed_seed(std::uint64_t seed, std::uint64_t step, std::uint64_t p
   return z;
 }
 
-Dataset::Dataset(const std::vector<int>& text, std::size_t T) {
-  const auto cut =
-      text.begin() + static_cast<std::ptrdiff_t>(text.size() / 10 * 9 + text.size() % 10 * 9 / 10);
-  train.assign(text.begin(), cut);
-  validation.assign(cut, text.end());
+Dataset::Dataset(std::vector<int> text, std::size_t T) {
+  const std::size_t symbols = text.size();
+  const std::size_t cut = symbols / 10 * 9 + symbols % 10 * 9 / 10;
+  validation.assign(text.begin() + static_cast<std::ptrdiff_t>(cut), text.end());
+  text.resize(cut);
+  train = std::move(text);
   for (const auto& [name, part] :
        {std::pair{"first nine tenths", &train}, {"last tenth", &validation}}) {
     if (part->size() <= T) {
       throw std::invalid_argument(fmt::format(
           "The text has {} symbols, its {} {}: a context of {} needs more than {} in each.",
-          text.size(), name, part->size(), T, T));
+          symbols, name, part->size(), T, T));
     }
   }
 }
@@ -59,6 +60,10 @@ Batch Dataset::draw(std::size_t B, std::size_t T, std::uint64_t seed, std::size_
     batch.targets.insert(batch.targets.end(), begin + 1, end + 1);
   }
   return batch;
+}
+
+double dataset_bytes(std::size_t symbols) {
+  return 1.1 * static_cast<double>(symbols) * sizeof(int);  // the last tenth is copied
 }
 
 double mean_loss_bytes(const Config& config, std::size_t symbols, std::size_t T,

@@ -25,7 +25,7 @@ struct Dataset {
   std::vector<int> validation;
 
   /// @throws std::invalid_argument when one of the two is not longer than T symbols
-  Dataset(const std::vector<int>& text, std::size_t T);
+  Dataset(std::vector<int> text, std::size_t T);
 
   /// B sequences of T symbols from anywhere in `train`. The same seed and step give the same batch;
   /// so a run that goes on need not know what was drawn before.
@@ -40,6 +40,9 @@ struct Dataset {
 /// threads
 double mean_loss(const GPT2& model, Tokens text, std::size_t T, std::size_t threads);
 //! [mean_loss]
+
+/// The memory of a text of so many symbols as a `Dataset`, in bytes.
+double dataset_bytes(std::size_t symbols);
 
 /// The memory of `mean_loss` over so many symbols, in bytes.
 double mean_loss_bytes(const Config& config, std::size_t symbols, std::size_t T,

@@ -36,14 +36,18 @@ MadeFolders::MadeFolders(const fs::path& folder) {
     if (error) break;
     if (made) made_.emplace_back(missing.back(), number_of(missing.back()));
   }
-  if (fs::is_directory(folder)) return;
+  std::error_code ignored;
+  if (fs::is_directory(folder, ignored)) return;
   removes_ = true;
   remove_empty();
-  std::error_code ignored;
-  const bool leads_nowhere = fs::is_symlink(folder, ignored) && !fs::exists(folder, ignored);
-  const std::string reason = error ? error.message() : "it is a file";
-  throw std::runtime_error(fmt::format("cannot make the folder {}: {}", folder.string(),
-                                       leads_nowhere ? "it is a link that leads nowhere" : reason));
+  std::error_code seen;
+  const fs::file_type type = fs::status(folder, seen).type();
+  std::string reason = error ? error.message() : "it is a file";
+  if (type == fs::file_type::none) reason = seen.message();  // such as a link that leads to itself
+  if (type == fs::file_type::not_found && fs::is_symlink(folder, ignored)) {
+    reason = "it is a link that leads nowhere";
+  }
+  throw std::runtime_error(fmt::format("cannot make the folder {}: {}", folder.string(), reason));
 }
 
 MadeFolders::~MadeFolders() {
@@ -83,12 +87,14 @@ FolderLock::~FolderLock() {
   ::close(folder_);
 }
 
-void FolderLock::require_in_place() const {
+bool FolderLock::is_in_place() const {
   struct stat locked {};
-  if (::fstat(folder_, &locked) == 0 &&
-      number_of(path_) == FolderNumber(locked.st_dev, locked.st_ino)) {
-    return;
-  }
+  return ::fstat(folder_, &locked) == 0 &&
+         number_of(path_) == FolderNumber(locked.st_dev, locked.st_ino);
+}
+
+void FolderLock::require_in_place() const {
+  if (is_in_place()) return;
   throw std::runtime_error(
       fmt::format("the folder {} has been moved or removed while it was in use", path_.string()));
 }

@@ -44,6 +44,9 @@ class FolderLock {
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
+  /// Whether the folder still has its name.
+  bool is_in_place() const;
+
   /// @throws std::runtime_error when another folder, or none, has the name now
   void require_in_place() const;
 

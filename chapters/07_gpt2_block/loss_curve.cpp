@@ -8,6 +8,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "common/text.hpp"
+
 namespace {
 
 constexpr const char* headline = "step,train,validation";
@@ -123,7 +125,7 @@ std::string loss_table(const std::vector<LossPoint>& points) {
 }
 
 std::vector<LossPoint> parse_loss_table(std::string_view table, const std::string& name) {
-  std::istringstream lines{std::string(table)};
+  std::istringstream lines{std::string(table.substr(byte_order_mark_length(table)))};
   std::string text;
   if (!std::getline(lines, text) || text != headline) {
     throw std::invalid_argument(fmt::format("{} does not begin with {}", name, headline));

@@ -4,7 +4,6 @@
 /// `evaluate` as its first argument the program does that instead.
 
 #include <algorithm>
-#include <thread>
 
 #include "adamw.hpp"
 #include "commands.hpp"
@@ -12,6 +11,7 @@
 #include "common/measure.hpp"
 #include "common/memory.hpp"
 #include "loss.hpp"
+#include "parallel.hpp"
 #include "sampling.hpp"
 #include "train.hpp"
 
@@ -280,7 +280,7 @@ int train_small(std::uint64_t seed, std::size_t steps) {
   RunSettings settings;
   settings.seed = seed;
   settings.steps = steps;
-  settings.threads = std::max(1U, std::thread::hardware_concurrency());
+  settings.threads = usual_threads();
   const int code = train(settings);
   if (code == 0) {
     fmt::print(
@@ -302,6 +302,11 @@ int run_walk(int argc, char** argv) {
   command.add_count("--heads", choices.heads, "Number of heads", 1, 64);
   command.add_count("--steps", choices.steps, "Steps of training after the walk; none with --json",
                     0, 1000000);
+  command.add_note(
+      "Three commands stand before options of their own, which they name with --help:\n"
+      "  07_gpt2_block train      trains a GPT-2 on a text, and keeps it in a folder\n"
+      "  07_gpt2_block sample     lets it write\n"
+      "  07_gpt2_block evaluate   measures its loss on a text");
   const int code = command.run(argc, argv, [&](const Options& options, Report& report) {
     demonstrate(options, choices, report);
     seed = options.seed;

@@ -101,8 +101,10 @@ struct GPT2 {
       : config(size),
         token_embedding(Matrix::shape_type{size.symbols, size.width}, 0),
         position_embedding(Matrix::shape_type{size.context, size.width}, 0),
-        blocks(size.layers, Block(size.width, size.heads)),
-        norm(size.width) {}
+        norm(size.width) {
+    blocks.reserve(size.layers);
+    for (std::size_t i = 0; i < size.layers; ++i) blocks.emplace_back(size.width, size.heads);
+  }
 
   //! [draw]
   /// GPT-2's beginning: every matrix is noise with deviation 0.02, and with 0.02 / √(2 layers) if

@@ -8,7 +8,14 @@
 #include <functional>
 #include <future>
 #include <system_error>
+#include <thread>
 #include <vector>
+
+/// How many threads to use where nobody says: one for each processor, but not more than can
+/// multiply matrices at the same time in OpenBLAS as it is usually built.
+inline std::size_t usual_threads() {
+  return std::clamp(std::thread::hardware_concurrency(), 1U, 64U);
+}
 
 /// Calls work(piece, thread) once for each piece from 0 to pieces - 1, on up to `threads` threads,
 /// and returns when all are done. Which thread gets which piece is left to chance; so nothing that

@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 
 #include "checkpoint.hpp"
@@ -35,13 +36,37 @@ void take_count(std::size_t& value, const Json& json, const char* key, const std
   value = number.get<std::size_t>();
 }
 
+/// The name of a file, which may be any bytes. JSON can have it as a text only if it is UTF-8;
+/// where it isn't, the bytes stand there as a list of numbers.
+Json json_of(const std::filesystem::path& path) {
+  Json name = path.string();
+  try {
+    [[maybe_unused]] const std::string text = name.dump();
+  } catch (const Json::type_error&) {
+    name = Json::array();
+    for (const char c : path.string()) name.push_back(static_cast<unsigned char>(c));
+  }
+  return name;
+}
+
+std::optional<std::string> path_of(const Json& name) {
+  if (name.is_string()) return name.get<std::string>();
+  if (!name.is_array()) return std::nullopt;
+  std::string path;
+  for (const Json& byte : name) {
+    if (!byte.is_number_unsigned() || byte == 0 || byte > 255) return std::nullopt;
+    path += static_cast<char>(byte.get<unsigned char>());
+  }
+  return path;
+}
+
 }  // namespace
 
 Metadata metadata_of(const RunSettings& settings, std::size_t step, const std::string& text_sum,
                      const std::string& beside_sum) {
   const std::filesystem::path data =
       settings.data.empty() ? std::filesystem::path() : std::filesystem::absolute(settings.data);
-  const Json json = {{"data", data.string()},   {"batch", settings.batch},
+  const Json json = {{"data", json_of(data)},   {"batch", settings.batch},
                      {"steps", settings.steps}, {"learning_rate", settings.learning_rate},
                      {"seed", settings.seed},   {"every", settings.every}};
   return {{"format", "pt"},
@@ -65,14 +90,14 @@ void take_settings(RunSettings& settings, const Metadata& metadata, const Resump
   const Json& data = entry(json, "data", name);
   const Json& rate = entry(json, "learning_rate", name);
   const Json& seed = entry(json, "seed", name);
-  if (!data.is_string() || !rate.is_number() || !(rate >= 0.0 && rate <= 1e30) ||
-      !seed.is_number_unsigned()) {
+  const std::optional<std::string> path = path_of(data);
+  if (!path || !rate.is_number() || !(rate >= 0.0 && rate <= 1e30) || !seed.is_number_unsigned()) {
     throw std::runtime_error(
         fmt::format("{} was trained with data {}, learning_rate {} and seed {}: one of them cannot "
                     "be",
                     name, shown(data), shown(rate), shown(seed)));
   }
-  if (!given.data) settings.data = data.get<std::string>();
+  if (!given.data) settings.data = *path;
   if (!given.steps) take_count(settings.steps, json, "steps", name);
   if (!given.every) take_count(settings.every, json, "every", name);
   take_count(settings.batch, json, "batch", name);

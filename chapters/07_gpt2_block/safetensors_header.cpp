@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <stdexcept>
 
@@ -18,6 +19,8 @@ constexpr const char* metadata_key = "__metadata__";
 constexpr std::size_t longest_name = 60;     // in a message
 constexpr std::size_t most_dimensions = 32;  // as in NumPy
 constexpr std::uint64_t header_alignment = 8;
+constexpr std::size_t longest_text = 1'000'000;  // bytes; a name has fewer than a hundred
+constexpr std::size_t most_entries = 100'000;
 
 [[noreturn]] void refuse(const std::string& file, const std::string& reason) {
   throw std::runtime_error(fmt::format("{} is not a sound safetensors file: {}", file, reason));
@@ -96,6 +99,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
 
   bool string(std::string& text) override {
     if (place_ == Place::metadata) {
+      require_few();
       header.metadata[field_] = text;
     } else if (place_ == Place::tensor && field_ == "dtype") {
       header.tensors.back().dtype = text;
@@ -119,8 +123,15 @@ class HeaderReader : public nlohmann::json_sax<Json> {
 
   void begin_entry() {
     fields_.clear();
+    require_few();
     place_ = name_ == metadata_key ? Place::metadata : Place::tensor;
     if (place_ == Place::tensor) header.tensors.emplace_back().name = name_;
+  }
+
+  /// A model has a few hundred tensors; a hundred million bytes could name two million.
+  void require_few() const {
+    if (header.tensors.size() + header.metadata.size() < most_entries) return;
+    refuse(file_, fmt::format("it has more than {} tensors and texts", grouped(most_entries)));
   }
 
   void finish_tensor() {
@@ -158,19 +169,22 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   std::vector<std::uint64_t> numbers_;
 };
 
-std::uint64_t bytes_of_one(const TensorInfo& tensor, const std::string& file) {
+/// The bytes of one number; none for a kind of numbers that this program doesn't know, as newer
+/// versions of the format have them. Some take less than a byte.
+std::optional<std::uint64_t> bytes_of_one(const TensorInfo& tensor) {
   static const std::map<std::string, std::uint64_t> sizes = {
       {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1},
       {"I16", 2},  {"U16", 2}, {"F16", 2}, {"BF16", 2},    {"I32", 4},
       {"U32", 4},  {"F32", 4}, {"F64", 8}, {"I64", 8},     {"U64", 8}};
   const auto found = sizes.find(tensor.dtype);
-  if (found != sizes.end()) return found->second;
-  refuse(file, fmt::format("{} has the unknown dtype {}", shown(tensor.name), shown(tensor.dtype)));
+  if (found == sizes.end()) return std::nullopt;
+  return found->second;
 }
 
 /// What the shape needs; refuses what 64 bits cannot count.
-std::uint64_t bytes_of(const TensorInfo& tensor, const std::string& file) {
-  std::uint64_t bytes = bytes_of_one(tensor, file);
+std::uint64_t bytes_of(const TensorInfo& tensor, std::uint64_t bytes_of_number,
+                       const std::string& file) {
+  std::uint64_t bytes = bytes_of_number;
   for (const std::uint64_t size : tensor.shape) {
     if (size != 0 && bytes > std::numeric_limits<std::uint64_t>::max() / size) {
       refuse(file, fmt::format("{} has the shape {}, which has too many numbers",
@@ -182,7 +196,13 @@ std::uint64_t bytes_of(const TensorInfo& tensor, const std::string& file) {
 }
 
 void require_fitting_size(const TensorInfo& tensor, const std::string& file) {
-  const std::uint64_t needed = bytes_of(tensor, file);
+  const std::optional<std::uint64_t> of_number = bytes_of_one(tensor);
+  if (!of_number) {  // nobody can read it, but what else is in the file
+    if (tensor.begin <= tensor.end) return;
+    refuse(file, fmt::format("{} ends at byte {}, before it begins at {}", shown(tensor.name),
+                             tensor.end, tensor.begin));
+  }
+  const std::uint64_t needed = bytes_of(tensor, *of_number, file);
   if (tensor.end >= tensor.begin && tensor.end - tensor.begin == needed) return;
   refuse(file,
          fmt::format("{} has the shape {} of {}, which needs {} bytes, but its offsets are {} "
@@ -213,12 +233,34 @@ void require_cover(const std::vector<TensorInfo>& tensors, std::uint64_t data_by
   }
 }
 
+/// Refuses a header that has mostly one name, number or gap: the parser would copy it several
+/// times.
+void require_short_texts(std::string_view json, const std::string& file) {
+  constexpr std::string_view ends = "{}[]:,\"";
+  bool quoted = false;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < json.size(); ++at) {
+    if (at - begin > longest_text) {
+      refuse(file, fmt::format("byte {} of its header begins a text of more than {} bytes", begin,
+                               grouped(longest_text)));
+    }
+    if (quoted && json[at] == '\\') {
+      ++at;
+    } else if (quoted ? json[at] == '"' : ends.find(json[at]) != ends.npos) {
+      quoted = !quoted && json[at] == '"';
+      begin = at;
+    }
+  }
+}
+
 }  // namespace
 
 SafetensorsHeader parse_header(std::string_view json, std::uint64_t data_bytes,
                                const std::string& file) {
   if (json.empty() || json[0] != '{') refuse(file, "its header does not begin with {");
   if (json.find('\0') != json.npos) refuse(file, "its header has a NUL byte");
+  json = json.substr(0, json.find_last_not_of(' ') + 1);  // without the padding
+  require_short_texts(json, file);
   HeaderReader reader(file);
   Json::sax_parse(json.begin(), json.end(), &reader);
   SafetensorsHeader header = std::move(reader.header);

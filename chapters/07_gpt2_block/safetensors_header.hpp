@@ -40,7 +40,8 @@ struct SafetensorsHeader {
 constexpr std::uint64_t longest_header = 100'000'000;
 
 /// Reads a header and checks all that can be checked without the numbers: each tensor has the bytes
-/// that its shape needs, and together they cover all bytes of the file, none of them twice.
+/// that its shape needs, if the kind of its numbers is known, and together they cover all bytes of
+/// the file, none of them twice.
 /// @param data_bytes  how many bytes of numbers follow the header
 /// @param file        what the messages call the file
 /// @throws std::runtime_error with the tensor and the numbers that are wrong

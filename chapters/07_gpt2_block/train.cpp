@@ -85,8 +85,11 @@ class Run {
 
   Trainer& trainer() { return trainer_; }
 
-  /// The losses of the run that this one goes on with.
-  void set_points(std::vector<LossPoint> points) { points_ = std::move(points); }
+  /// The losses of the run that this one goes on with. It may have been killed before it drew them.
+  void set_points(std::vector<LossPoint> points) {
+    points_ = std::move(points);
+    if (!points_.empty()) draw_losses();
+  }
 
   int perform() {
     if (const auto warning = slow_blas_warning()) fmt::print(stderr, "{}\n", *warning);
@@ -101,7 +104,7 @@ class Run {
     } catch (const std::bad_alloc&) {
       give_up("There is not enough memory for sizes like these.");
     } catch (const std::runtime_error& error) {
-      give_up(error.what());
+      give_up(sentence_of(error));
     }
   }
 
@@ -177,11 +180,17 @@ class Run {
       write_config(settings_.out / "config.json", settings_.config);
       vocabulary_.save(settings_.out / "characters.json");
     }
+    // The table first: a run that is killed before the model is there goes on from the model
+    // before, and drops the point. The other way round the curve would lack it for good.
+    AtomicFile(settings_.out / "losses.csv", loss_table(points_)).commit();
     save_optimizer(settings_.out, trainer_.steps, trainer_.mean, trainer_.square, metadata);
     save_model(settings_.out, trainer_.model, metadata);
     saved_ = trainer_.steps;
     remove_other_optimizers(settings_.out, trainer_.steps);
-    AtomicFile(settings_.out / "losses.csv", loss_table(points_)).commit();
+    draw_losses();
+  }
+
+  void draw_losses() const {
     AtomicFile(settings_.out / "losses.svg", loss_curve_svg(points_)).commit();
   }
 
@@ -194,6 +203,11 @@ class Run {
 
   std::string what_is_saved() const {
     if (saved_ == 0) return "Nothing has been saved yet.";
+    std::error_code ignored;
+    if (!lock_->is_in_place() || !fs::exists(settings_.out / "model.safetensors", ignored)) {
+      return fmt::format("The model of step {} was in {}, but is no longer there.", grouped(saved_),
+                         settings_.out.string());
+    }
     return fmt::format("The model of step {} is in {}.", grouped(saved_), settings_.out.string());
   }
 
@@ -243,18 +257,36 @@ class Run {
   std::size_t saved_ = 0;
 };
 
-/// @param symbols  at most as many has the text
-/// @param there    bytes of it that are taken already
+/// @param symbols  the text has at most as many
+/// @param there    bytes of all this that are taken already
 void require_room(const RunSettings& settings, std::size_t symbols, double there) {
   TrainingSettings trainer;
   trainer.batch = settings.batch;
   trainer.threads = settings.threads;
   const Config& config = settings.config;
+  // What OpenBLAS uses of a buffer, a stack, and what the C library keeps: a few MB for each
+  // thread.
+  const double besides = 8e6 * static_cast<double>(1 + std::min<std::size_t>(settings.threads, 64));
   require_memory(trainer_bytes(config, config.context, trainer) +
-                     mean_loss_bytes(config, symbols / 10 + 1, config.context, settings.threads) -
-                     there,
+                     mean_loss_bytes(config, symbols / 10 + 1, config.context, settings.threads) +
+                     dataset_bytes(symbols) + saving_bytes(config) + besides - there,
                  fmt::format("training with {} layers, width {}, context {} and batch {}",
                              config.layers, config.width, config.context, settings.batch));
+}
+
+/// Refuses a folder that the model could not be written into: now, and not after hours of training.
+/// A file on the way stands for those to come.
+void require_writable(const RunSettings& settings) {
+  const std::string probe(4096, ' ');
+  AtomicFile(settings.out / "model.safetensors", probe);
+  std::error_code error;
+  const fs::space_info space = fs::space(settings.out, error);
+  const double needed = 3 * model_bytes(settings.config);  // the weights, and two moments of each
+  if (!error && static_cast<double>(space.available) < needed) {
+    throw std::runtime_error(fmt::format(
+        "the model and its optimizer need {:.0f} bytes ({:.1f} GB) in {}, but the disk has {} free",
+        needed, needed / 1e9, settings.out.string(), grouped(space.available)));
+  }
 }
 
 /// The text that a run was trained on, or the one that is named anew.
@@ -326,6 +358,7 @@ int train(const RunSettings& given) {
     folders->remove_if_empty();
     remove_abandoned_files(settings.out);
     require_free(settings.out);
+    require_writable(settings);
   }
   Generator generator(settings.seed);
   GPT2 model(settings.config, generator);
@@ -342,11 +375,13 @@ int resume(const RunSettings& given, const Resumption& changes) {
   if (!loaded.vocabulary) {
     throw std::runtime_error(name + " has no characters.json: it was not trained by this program");
   }
+  if (!loaded.untrainable.empty()) throw std::runtime_error(loaded.untrainable);
   take_settings(settings, loaded.metadata, changes, name);
   settings.config = loaded.model.config;
   const std::size_t step = step_of(loaded.metadata, name);
   const std::string text = text_to_go_on_with(settings, loaded.metadata, changes, name);
   require_room(settings, text.size(), model_bytes(settings.config));
+  require_writable(settings);
   if (changes.steps && settings.steps < step) {
     throw std::runtime_error(
         fmt::format("{} has been trained for {} steps, more than the {} of --steps", name, step,

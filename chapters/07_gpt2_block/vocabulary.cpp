@@ -11,15 +11,13 @@
 
 namespace {
 
-constexpr std::size_t most_text = 1'000'000'000;  // bytes; the numbers take four times as many
-constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+constexpr std::size_t most_text = 1'000'000'000;     // bytes; the numbers take four times as many
 constexpr std::size_t most_characters = 20'000'000;  // bytes: all of Unicode, each as "\u0041",
 
 /// Calls `visit(character, bytes)` for each character of a text, but for a U+FEFF before it.
 template <class Visit>
 void for_each_character(std::string_view text, const std::string& name, Visit visit) {
-  for (std::size_t at = text.starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
-       at < text.size();) {
+  for (std::size_t at = byte_order_mark_length(text); at < text.size();) {
     const Character c = character_at(text, at, name);
     visit(c, text.substr(at, c.length));
     at += c.length;
@@ -79,6 +77,7 @@ void Vocabulary::save(const std::filesystem::path& path) const {
 
 std::vector<int> Vocabulary::encode(std::string_view text, const std::string& name) const {
   std::vector<int> symbols;
+  symbols.reserve(text.size());  // as many if they are all ASCII: nothing is copied on the way
   for_each_character(text, name, [&](const Character& c, std::string_view bytes) {
     const auto found = numbers_.find(c.code);
     if (found == numbers_.end()) {
@@ -119,7 +118,7 @@ void Vocabulary::require_choice(const std::string& name) const {
 std::string read_text(const std::filesystem::path& path) {
   std::string text = read_file(path, most_text);
   const std::string name = path.string();
-  if (text.empty() || text == byte_order_mark) {
+  if (text.size() == byte_order_mark_length(text)) {
     throw std::invalid_argument(name + " is empty: there is not one symbol in it");
   }
   for_each_character(text, name,
