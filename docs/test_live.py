@@ -777,8 +777,25 @@ class Sentences(LiveCase):
             figure.js("""const input = control(arguments[0]); input.value = "a\\ud83d b";
                          input.dispatchEvent(new Event("input"));""", label)
             self.assertEqual(figure.error(), "")
+            names = figure.js("return [...maps()[0].querySelectorAll('thead th')].map((name) => name.textContent)")
+            self.assertEqual(names, ["a\ufffd", "b"])  # nothing is swallowed with it
             figure.type(label, "a \u0007 b")
             self.assertRegex(figure.error(), r"^the .*text has the control character U\+0007 at byte 2$")
+
+    def test_a_nul_does_not_end_the_text(self):
+        for figure, label in self.fields():
+            figure.js("""const input = control(arguments[0]); input.value = "é\\0b";
+                         input.dispatchEvent(new Event("input"));""", label)
+            self.assertRegex(figure.error(), r"^the .*text has the control character U\+0000 at byte 2$")
+
+    def test_a_mark_before_the_text_is_no_part_of_it(self):
+        for figure, label in self.fields():
+            figure.type(label, "draw a map")
+            usual = figure.js("return figure.querySelector('.live-maps').textContent")
+            figure.js("""const input = control(arguments[0]); input.value = "\\ufeffdraw a map";
+                         input.dispatchEvent(new Event("input"));""", label)
+            self.assertEqual(figure.error(), "")
+            self.assertEqual(figure.js("return figure.querySelector('.live-maps').textContent"), usual)
 
     def test_html_is_shown_as_text(self):
         for figure, label in self.fields():

@@ -187,6 +187,20 @@ class HeatMap {
   }
 }
 
+/**
+ * What was typed, as C++ can take it. Half of a surrogate pair, as of an emoji that is being deleted, becomes the sign
+ * that browsers show for it; a NUL would end the text where it stands.
+ */
+function well_formed(value) {
+  if (typeof value !== "string") return value;
+  const nul = value.indexOf("\0");
+  if (nul >= 0) {
+    const before = new TextEncoder().encode(value.slice(0, nul)).length;
+    throw new Refusal(`the text has the control character U+0000 at byte ${before}`);
+  }
+  return value.replace(/\p{Surrogate}/gu, "\ufffd");
+}
+
 // --- the stage of a figure ---------------------------------------------------------------------
 
 /** Where a figure is played: its controls, its maps, and the sentences about them. */
@@ -210,7 +224,7 @@ class Stage {
   question(name, ...types) {
     const call = this.module.cwrap(name, "string", types);
     return (...values) => {
-      const answer = JSON.parse(call(...values));
+      const answer = JSON.parse(call(...values.map(well_formed)));
       if (answer.error) throw new Refusal(answer.error);
       return answer;
     };
