@@ -81,7 +81,7 @@ inline MatrixMatcher is_the_padding_mask(std::size_t T_q, const std::vector<bool
       .unless("padding is hidden from later tokens only",
               masking([&](std::size_t i, std::size_t j) { return j <= i && !present[j]; }));
   for (const Real substitute : {Real(-20), Real(-30), Real(-100), Real(-1e4), Real(-1e9),
-                              std::numeric_limits<Real>::lowest()}) {
+                                std::numeric_limits<Real>::lowest()}) {
     Matrix mask = padding_by_loops(T_q, present);
     for (Real& entry : mask) entry = entry < 0 ? substitute : 0;
     matcher.unless("a finite number stands in for −∞", mask);
