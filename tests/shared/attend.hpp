@@ -182,7 +182,7 @@ TEST_CASE("attend records every tensor as it is defined for any two lengths") {
       CHECK_THAT(trace.values, equals(in.values).unless("these are the keys", in.keys));
       shared::check_scores(trace, in);
       shared::check_masked(trace, in);
-      CHECK_THAT(trace.weights, shared::are_the_weights_of(in));
+      REQUIRE_THAT(trace.weights, shared::are_the_weights_of(in));  // longer inputs say no more
       CHECK_THAT(trace.weights_after_dropout, equals(shared::right_weights(in)));
       CHECK_THAT(trace.context,
                  equals(reference::product(shared::right_weights(in), in.values))
