@@ -68,10 +68,10 @@ void require_not_standard_output(const std::string& figure) {
   struct stat output {};
   if (stat(figure.c_str(), &file) != 0 || fstat(STDOUT_FILENO, &output) != 0) return;
   if (file.st_dev != output.st_dev || file.st_ino != output.st_ino) return;
-  throw std::runtime_error(fmt::format(
-      "--figure {} is where standard output goes, which gets the numbers: the figure needs a file "
-      "of its own",
-      figure));
+  throw std::runtime_error(
+      fmt::format("--figure {} is also standard output, which gets the numbers: write the figure "
+                  "to another file",
+                  figure));
 }
 
 /// Prints the text. It isn't an error when the reader has gone away, as `head` does.

@@ -59,7 +59,7 @@ void require_result_apart(const MatrixSpan& out, const MatrixView& m, const char
   const auto [m_begin, m_end] = addresses(m);
   if (out_end <= m_begin || m_end <= out_begin || are_side_by_side(result, m)) return;
   throw std::invalid_argument(fmt::format(
-      "matmul: the result {} shares memory with the {} factor {}: it needs memory of its own",
+      "matmul: the result {} shares memory with the {} factor {}: it needs separate memory",
       shape_text(result), factor, shape_text(m)));
 }
 

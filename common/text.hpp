@@ -23,7 +23,7 @@ bool is_printable(std::int32_t code);
 void require_text(const Character& c, const std::string& name);
 
 /// How many bytes the mark U+FEFF takes that some editors put before a text: 3, or 0 where there is
-/// none. It is no part of the text for any reader of texts in this book.
+/// none. Every function of this book that reads text skips it.
 std::size_t byte_order_mark_length(std::string_view text);
 
 /// Splits a text at white space. The text is brought into Unicode's composed form (NFC) first, so

@@ -107,7 +107,7 @@ TEST_CASE("a product of finite numbers that overflows is refused") {
   CHECK(throws_saying([&] { matmul(large, unit); },
                       "matmul: (2, 2) times (2, 2) is inf at (1, 1): the entries are too large"));
   CHECK(throws_saying([&] { matmul(opposite, signs); }, "matmul: (1, 2) times (2, 1) is "));
-  INFO("what isn't finite to begin with is for the caller to judge");
+  INFO("the caller decides about input that isn't finite");
   CHECK(std::isnan(matmul(nan, unit)(0, 0)));
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("a product is not written over its factors") {
       [&] { matmul_into(part(a, 1, 2, 0, 2), part(a, 0, 2, 1, 2), part(b, 0, 2, 0, 2)); },
       "the result (2, 2) shares memory"));
   CHECK(identical(a, before));
-  INFO("columns side by side are memory of their own, as the heads of attention have it");
+  INFO("columns side by side are separate memory, as for the heads of attention");
   matmul_into(part(a, 0, 4, 0, 2), part(a, 0, 4, 2, 2), part(b, 0, 2, 0, 2));
   const Matrix left = xt::view(a, xt::all(), xt::range(0, 2));
   CHECK_THAT(left, equals(reference::product(xt::view(before, xt::all(), xt::range(2, 4)),
@@ -248,7 +248,7 @@ TEST_CASE("words are split at white space of every kind") {
   CHECK(split_words("a\u00A0b\u3000c") == std::vector<std::string>{"a", "b", "c"});
 }
 
-TEST_CASE("a byte order mark before a text is no part of it") {
+TEST_CASE("a byte order mark is not a part of the text") {
   CHECK(split_words("\uFEFFdraw a map") == std::vector<std::string>{"draw", "a", "map"});
   CHECK(split_words("draw \uFEFFa") == std::vector<std::string>{"draw", "\uFEFFa"});
   CHECK(throws_saying([] { split_words("\uFEFF"); }, "the text has no word in it"));

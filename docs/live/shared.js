@@ -189,7 +189,7 @@ class HeatMap {
 
 /**
  * What was typed, as C++ can take it. Half of a surrogate pair, as of an emoji that is being deleted, becomes the sign
- * that browsers show for it; a NUL would end the text where it stands.
+ * that browsers show for it; a NUL would end the text early.
  */
 function well_formed(value) {
   if (typeof value !== "string") return value;
