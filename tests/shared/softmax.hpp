@@ -50,6 +50,10 @@ inline MatrixMatcher are_the_probabilities_of(const Matrix& scores) {
           "softmax: the maximum is searched from 0 upwards, so a row of negative scores has 0 as "
           "its maximum",
           softmax_less(scores, running_max_from(0)))
+      .unless(
+          "softmax: the maximum is searched from a finite number upwards, and these scores are all "
+          "below it",
+          softmax_less(scores, running_max_from(Real(-1e5))))
       .unless("softmax: the row's minimum is subtracted, not its maximum",
               softmax_less(scores,
                            [](ConstRow row) { return *std::min_element(row.begin(), row.end()); }))
