@@ -788,7 +788,7 @@ class Sentences(LiveCase):
                          input.dispatchEvent(new Event("input"));""", label)
             self.assertRegex(figure.error(), r"^the .*text has the control character U\+0000 at byte 2$")
 
-    def test_a_mark_before_the_text_is_no_part_of_it(self):
+    def test_a_mark_before_the_text_is_not_a_part_of_it(self):
         for figure, label in self.fields():
             figure.type(label, "draw a map")
             usual = figure.js("return figure.querySelector('.live-maps').textContent")

@@ -39,14 +39,15 @@ Schedule schedule_of(const RunSettings& settings);
 /// @return the program's exit code: 0, or 130 after Ctrl-C
 /// @throws std::runtime_error, std::invalid_argument when a size, the text or the folder will not
 /// do; before anything has been written, if that can be known before
-int train(const RunSettings& settings);
+int train(const RunSettings& given);
 
 /// Goes on where the run of a folder ended, to the same bits as if it had not ended.
-/// @param settings  the folder, and what `given` says is to change
+/// @param given    the folder and the settings
+/// @param changes  the settings that the reader has given anew
 /// @return as `train`
 /// @throws as `train`; also when the folder has no run that can go on, or its text has changed and
 /// is not named anew (the book's own text may)
-int resume(const RunSettings& settings, const Resumption& given);
+int resume(const RunSettings& given, const Resumption& changes);
 
 /// The text of a file or, with an empty path, of the book.
 /// @throws as `read_text`

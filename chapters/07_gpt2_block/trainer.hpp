@@ -38,7 +38,7 @@ double trainer_bytes(const Config& config, std::size_t T, const TrainingSettings
 class Trainer {
  public:
   /// @throws std::invalid_argument when there are no sequences in a step, or no threads
-  Trainer(GPT2 model, const TrainingSettings& settings);
+  Trainer(GPT2 start, const TrainingSettings& settings);
   ~Trainer();
 
   /// One step of AdamW.

@@ -54,7 +54,7 @@ Vocabulary Vocabulary::from_json(std::string_view json, const std::string& name)
     const Character c = character_at(*bytes, 0, place);
     require_text(c, place);
     if (c.length != bytes->size()) throw std::invalid_argument(place + " has several characters");
-    if (vocabulary.numbers_.count(c.code) > 0) {
+    if (vocabulary.numbers_.contains(c.code)) {
       throw std::invalid_argument(fmt::format("{} is {} again", place, shown(c, *bytes)));
     }
     vocabulary.add(c.code, *bytes);
