@@ -50,7 +50,10 @@ constexpr const char* reference = "reference BLAS";
 }  // namespace
 
 std::string blas_name() {
-  if (auto* config = function<const char*()>("openblas_get_config")) return two_words_of(config());
+  if (auto* config = function<const char*()>("openblas_get_config")) {
+    auto* kernels = function<const char*()>("openblas_get_corename");
+    return fmt::format("{} ({})", two_words_of(config()), kernels ? kernels() : "unknown kernels");
+  }
   if (auto* version = function<const char*()>("bli_info_get_version_str")) {
     return fmt::format("BLIS {}", version());
   }
