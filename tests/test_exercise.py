@@ -1113,6 +1113,7 @@ class RealBook(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background starts with it ignored
     if set(sys.argv) & {"-h", "--help"}:
         print(__doc__.strip())
     else:
