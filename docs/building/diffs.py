@@ -40,7 +40,7 @@ def written(book: Book, chapter: Chapter) -> str:
     earlier, name = book.previous(chapter), site.title_of(book, chapter)
     parts = [f"# {name}: what changes", "## The mechanism, hunk by hunk",
              f"Lines marked − are from chapter {earlier.label}, lines marked + from chapter {chapter.label}. The explanations "
-             f"are from [the chapter's text]({chapter.readme.name}#the-diff)."]
+             f"are from [the chapter's text]({chapter.readme.name})."]
     parts += [section(hunk) for hunk in hunks(book, chapter)]
     for file in files_to_compare(book, chapter):
         parts += [f"## {file}, all of it", fenced("diff", complete_file(book, chapter, file))]
