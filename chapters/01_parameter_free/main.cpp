@@ -37,7 +37,7 @@ Matrix hard_maximum(const Matrix& scores) {
   return weights;
 }
 
-/// How many percent each weight changes when one score, another in each row, rises by 0.1.
+/// By how many percentage points each weight changes when the score of that row rises by 0.1.
 Matrix changes_in_percent(const Matrix& scores, Matrix (*probabilities)(const Matrix&)) {
   const std::size_t T = scores.shape(1);
   Matrix before = matrix(T, T);
@@ -77,7 +77,7 @@ void show_soft_and_hard(Report& report) {
   const Labels rows = {"first + 0.1", "second + 0.1", "third + 0.1"};
   report.say("The scores are 2, 1 and -1 again. One of them rises by 0.1:");
   report.matrix(
-      {"soft_change", "how many percent softmax then moves each weight", rows, columns, 3},
+      {"soft_change", "percentage points by which softmax moves each weight", rows, columns, 3},
       changes_in_percent(scores, softmax));
   report.matrix({"hard_change", "the same for a hard maximum", rows, columns, 3},
                 changes_in_percent(scores, hard_maximum));
