@@ -16,6 +16,8 @@ TEST_CASE("the projections are drawn one after the other as PyTorch draws linear
     INFO("d_in is " << shape.d_in << ", d_out is " << shape.d_out);
     Generator generator(7);
     const Attention attention = shared::make_attention(shape.d_in, shape.d_out, generator);
+    Generator fresh(7);
+    const Matrix first = linear_weights(shape.d_in, shape.d_out, fresh);
     Generator again(7);
     const auto is_drawn_next = [&](const char* name) {
       const Matrix right = linear_weights(shape.d_in, shape.d_out, again);
@@ -24,6 +26,10 @@ TEST_CASE("the projections are drawn one after the other as PyTorch draws linear
       return equals(right)
           .unless(std::string(name) + " is spread over ±1/√d_out, not ±1/√d_in",
                   right * static_cast<Real>(ratio))
+          .unless(
+              std::string(name) +
+                  " has the numbers of W_query: each draw gets a copy of the generator, or none",
+              first)
           .unless(std::string(name) + " is zero: it isn't drawn at all",
                   matrix(shape.d_in, shape.d_out));
     };
