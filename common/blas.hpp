@@ -7,9 +7,8 @@
 
 /// The library that answers when a matrix product is asked for, by name and, where it tells, by
 /// version: "BLIS 0.9.0", "reference BLAS"; "none: plain loops" where there is none.
-/// "OpenBLAS 0.3.21 (SkylakeX)" also names the processor whose kernels OpenBLAS has chosen: a
-/// version that is older than the processor chooses those of an old one, and is several times
-/// slower.
+/// "OpenBLAS 0.3.21 (SkylakeX)" also names the processor whose kernels OpenBLAS uses: see
+/// blas_start.cpp.
 ///
 /// The name is the library's own word while the program runs, not what it was built with: the
 /// system's administrator, or LD_PRELOAD, may put another in its place.

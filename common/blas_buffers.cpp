@@ -11,7 +11,6 @@
 #ifdef __linux__
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 #endif
 
 // These are there when the BLAS is OpenBLAS, and null when it's another one.
@@ -19,13 +18,21 @@ extern "C" [[gnu::weak]] char* openblas_get_config();
 
 namespace {
 
-/// How many products OpenBLAS can compute at once: "… MAX_THREADS=64".
+/// How many products OpenBLAS can compute at once: "… MAX_THREADS=64". Where addresses are limited
+/// (`ulimit -v`), one for each gigabyte: two threads that find room for a buffer at the same moment
+/// would otherwise take it from each other.
 std::ptrdiff_t most_turns() {
   constexpr std::ptrdiff_t unlimited = 1024;
   if (openblas_get_config == nullptr) return unlimited;
   const char* config = openblas_get_config();
   const char* found = std::strstr(config, "MAX_THREADS=");
-  const long most = found == nullptr ? 1 : std::atol(found + std::strlen("MAX_THREADS="));
+  std::ptrdiff_t most = found == nullptr ? 1 : std::atol(found + std::strlen("MAX_THREADS="));
+#ifdef __linux__
+  rlimit addresses{};
+  if (getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY) {
+    most = std::min(most, static_cast<std::ptrdiff_t>(addresses.rlim_cur >> 30));
+  }
+#endif
   return std::clamp<std::ptrdiff_t>(most, 1, unlimited);
 }
 
@@ -86,43 +93,3 @@ BlasTurn::BlasTurn() {
 BlasTurn::~BlasTurn() {
   buffers().give_back();
 }
-
-#if defined(__linux__) && defined(__GLIBC__)
-
-namespace {
-
-constexpr const char* one_thread = "OPENBLAS_NUM_THREADS=1";
-
-bool is_setting_of_threads(const char* entry) {
-  return std::strncmp(entry, one_thread, std::strlen(one_thread) - 1) == 0;
-}
-
-/// Where addresses are limited (`ulimit -v`), OpenBLAS would wait for ever for its threads' buffers
-/// as soon as it is loaded, before `main`. Its threads are not needed, so the program starts once
-/// more without them. Nothing but system calls may be used here: no library is ready yet.
-void start_again_without_threads(int argc, char** argv, char** environment) {
-  constexpr std::size_t most_entries = 4096;
-  static char* changed[most_entries];
-  rlimit addresses{};
-  if (openblas_get_config == nullptr || argc < 1 || getrlimit(RLIMIT_AS, &addresses) != 0 ||
-      addresses.rlim_cur == RLIM_INFINITY) {
-    return;
-  }
-  std::size_t count = 0;
-  for (char** entry = environment; *entry != nullptr; ++entry) {
-    if (std::strcmp(*entry, one_thread) == 0) return;
-    if (is_setting_of_threads(*entry)) continue;
-    if (count + 2 >= most_entries) return;
-    changed[count++] = *entry;
-  }
-  changed[count] = const_cast<char*>(one_thread);
-  execve("/proc/self/exe", argv, changed);
-}
-
-/// Functions in this section run before the initialisation of shared libraries.
-[[gnu::section(".preinit_array"),
-  gnu::used]] void (*const run_first)(int, char**, char**) = start_again_without_threads;
-
-}  // namespace
-
-#endif

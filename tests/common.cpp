@@ -2,6 +2,7 @@
 /// @brief The tensor utility and the plumbing in common/, as tests.
 
 #include <atomic>
+#include <cstdlib>
 #include <limits>
 #include <regex>
 #include <thread>
@@ -137,6 +138,7 @@ TEST_CASE("a product is not written over its factors") {
 TEST_CASE("more threads than OpenBLAS has buffers can multiply at the same time") {
   Generator generator(5);
   const Matrix a = normal_matrix(150, 150, generator);
+  use_one_thread_a_product();  // as every program with threads of its own does
   const Matrix product = matmul(a, a);
   std::atomic<int> different = 0;
   std::vector<std::thread> threads;
@@ -178,6 +180,16 @@ TEST_CASE("the BLAS chosen at configuration does the products and a slow one com
     CHECK(name != "none: plain loops");
   }
 }
+
+#ifdef __x86_64__
+TEST_CASE(
+    "an OpenBLAS that doesn't know this processor uses kernels with its vector instructions") {
+  const char* chosen = std::getenv("OPENBLAS_CORETYPE");
+  if (chosen != nullptr && std::string(chosen) == "Prescott") return;
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return;
+  CHECK_THAT(blas_name(), !ContainsSubstring("Prescott"));
+}
+#endif
 
 TEST_CASE("max_abs_difference covers every entry and is nan when an entry is") {
   const Matrix a = {{1, 2}, {3, 4}};

@@ -57,7 +57,7 @@ class Text:
         text = MARKS.sub(self._marks, DEFINITION.sub("", text))
         text = ALERT.sub(self._alert, text)
         text = TAG.sub(lambda match: self._html(match[0], block=True), text)
-        text = DISPLAYED.sub(lambda match: self._keep(rf"\f[{match['tex']}\f]"), text)
+        text = DISPLAYED.sub(lambda match: self._displayed(match["tex"]), text)
         text = INLINE.sub(lambda match: self._keep(rf"\f${match['tex']}\f$"), text)
         text = STRONG.sub(lambda match: f"<strong>{match['words']}</strong>", text)
         text = PICTURE.sub(self._picture, text)
@@ -103,10 +103,15 @@ class Text:
         fence = FENCE.fullmatch(token[0])
         language = fence["language"].strip()
         if language == "math":
-            return self._keep(f"{fence['before']}\\f[\n{fence['body']}{fence['before']}\\f]")
+            return self._displayed(f"\n{fence['body']}")
         body = "\n".join(line[len(fence["before"]) :] for line in fence["body"].split("\n")[:-1])
         element = self._show_diff(body) if language == "diff" else listing(body, language, self._title())
         return fence["before"] + self._html(f"\n{element}\n", block=True)
+
+    def _displayed(self, tex: str) -> str:
+        """A formula on a line of its own. Doxygen doesn't count the lines inside a formula, so they come after it."""
+        lines = tex.split("\n")
+        return self._keep(rf"\f[{' '.join(lines)}\f]") + "\n" * (len(lines) - 1)
 
     def _title(self) -> str:
         """The file that a listing is taken from, which the page shows above it."""
