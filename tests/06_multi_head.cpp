@@ -78,8 +78,8 @@ std::ostream& operator<<(std::ostream& out, const HeadSizes& s) {
 }
 
 std::vector<HeadSizes> head_sizes() {
-  std::vector<HeadSizes> all = {{1, 1, 2, 3, 2, 4, 5, 1},    // one query, one key
-                                {4, 4, 12, 3, 4, 4, 12, 2},  // a square, where transposes hide
+  std::vector<HeadSizes> all = {{4, 4, 12, 3, 4, 4, 12, 2},  // a square, where transposes hide
+                                {1, 1, 2, 3, 2, 4, 5, 1},    // one query, one key
                                 {33, 97, 5, 3, 4, 2, 7, 3},  // longer than any small constant
                                 {130, 34, 4, 3, 2, 3, 5, 4}};
   std::mt19937 engine(2017);
@@ -197,6 +197,21 @@ Matrix every_nth_column(const Matrix& m, std::size_t head, std::size_t n_heads) 
     for (std::size_t j = 0; j < width; ++j) part(i, j) = m(i, j * n_heads + head);
   }
   return part;
+}
+
+/// Neighbouring columns as well, but from a wrong one on.
+/// @param begin  where a head's columns begin: a function of the head, its width and n_heads
+template <class Begin>
+auto columns_beginning_at(const Begin& begin) {
+  return [begin](const Matrix& m, std::size_t head, std::size_t n_heads) {
+    const std::size_t width = m.shape(1) / n_heads;
+    const std::size_t first = std::min(begin(head, width, n_heads), m.shape(1) - width);
+    Matrix part = zeros(m.shape(0), width);
+    for (std::size_t i = 0; i < m.shape(0); ++i) {
+      for (std::size_t j = 0; j < width; ++j) part(i, j) = m(i, first + j);
+    }
+    return part;
+  };
 }
 
 /// The right way to join them.
@@ -366,10 +381,19 @@ MatrixMatcher explained(const Example& e, const std::function<Matrix(const Way&)
   unless("the scores are divided by √T_q, not by √head_dim",
          {.divisor = std::sqrt(static_cast<double>(e.queries_from.shape(0)))});
   unless("all heads use the keys of the first", {.keys_of = [](std::size_t) { return 0; }});
+  unless("all heads sum the values of the first", {.values_of = [](std::size_t) { return 0; }});
+  unless("a head sums the values of the next head",
+         {.values_of = [n](std::size_t h) { return (h + 1) % n; }});
+  unless(
+      "the columns of head h begin at column h, so heads overlap; they begin at h · head_dim",
+      {.split = columns_beginning_at([](std::size_t h, std::size_t, std::size_t) { return h; })});
+  unless("the columns of head h begin at h · n_heads; they begin at h · head_dim",
+         {.split = columns_beginning_at(
+              [](std::size_t h, std::size_t, std::size_t n_heads) { return h * n_heads; })});
   unless("the queries of a head meet the keys of another",
          {.keys_of = [n](std::size_t h) { return n - 1 - h; }});
-  unless("the mask reaches no head", {.masked = [](std::size_t) { return false; }});
   unless("the mask reaches only the first head", {.masked = [](std::size_t h) { return h == 0; }});
+  unless("the mask reaches no head", {.masked = [](std::size_t) { return false; }});
   unless("the mask reaches only the last head",
          {.masked = [n](std::size_t h) { return h + 1 == n; }});
   unless("the mask misses the first head", {.masked = [](std::size_t h) { return h != 0; }});
@@ -414,7 +438,8 @@ MatrixMatcher is_the_context_of(const Example& e) {
   unless_way("the contexts of the heads are added up, not side by side", {.merge = added_up});
   unless_way("the contexts of the heads are averaged, not side by side", {.merge = mean_of});
   unless_way("the heads are in reverse order", {.merge = in_reverse});
-  unless_way("all heads sum the values of the first", {.values_of = [](std::size_t) { return 0; }});
+  unless("this is the output: the context is recorded after W_out",
+         [&e] { return reference::product(context_of(e), e.attention.W_out); });
   unless("every head sums by the average of all heads' weights",
          [&e] { return context_of_mean_weights(e); });
   unless("a head gets only a part of the input's columns",
@@ -750,7 +775,14 @@ TEST_CASE("W_out is drawn last and is d_out by d_out") {
     Generator again(7);
     for (int projection = 0; projection < 3; ++projection) linear_weights(5, 12, again);
     INFO(n_heads << " heads");
-    CHECK_THAT(attention.W_out, equals(linear_weights(12, 12, again)));
+    const auto draw_first = [&](std::size_t rows, std::size_t columns) {
+      Generator start(7);
+      return linear_weights(rows, columns, start);
+    };
+    CHECK_THAT(attention.W_out,
+               equals(linear_weights(12, 12, again))
+                   .unless("W_out is drawn first, before the projections", draw_first(12, 12))
+                   .unless("W_out is as wide as the input, d_in, not d_out", matrix(12, 5)));
     CHECK(attention.n_heads == n_heads);
   }
 }

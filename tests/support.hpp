@@ -43,6 +43,13 @@ class MatrixMatcher : public MatcherBase<Matrix> {
     return *this;
   }
 
+  /// Names a bug by what can be read off the wrong matrix, when no wrong version explains it.
+  /// @param diagnose  gets a matrix of the right shape; returns an empty text when it finds nothing
+  MatrixMatcher& diagnosed_by(std::function<std::string(const Matrix&)> diagnose) {
+    diagnose_ = std::move(diagnose);
+    return *this;
+  }
+
   bool match(const Matrix& got) const override;
   std::string describe() const override { return explanation_; }
 
@@ -57,6 +64,7 @@ class MatrixMatcher : public MatcherBase<Matrix> {
 
   Matrix expected_;
   std::vector<WrongVersion> wrong_versions_;
+  std::function<std::string(const Matrix&)> diagnose_;
   mutable std::string explanation_;
 };
 

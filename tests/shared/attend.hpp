@@ -34,7 +34,7 @@ inline std::ostream& operator<<(std::ostream& out, const InputSizes& s) {
 
 /// More queries than keys, fewer, and as many; and lengths beyond any small constant.
 inline std::vector<InputSizes> input_sizes() {
-  return {{1, 1, 2, 3},   {3, 5, 4, 2},    {5, 3, 2, 4},    {4, 4, 3, 7},    {2, 9, 16, 5},
+  return {{3, 5, 4, 2},   {5, 3, 2, 4},    {4, 4, 3, 7},    {1, 1, 2, 3},    {2, 9, 16, 5},
           {13, 17, 5, 6}, {33, 97, 12, 3}, {130, 33, 7, 2}, {6, 1024, 3, 2}, {300, 2, 9, 4}};
 }
 
@@ -99,6 +99,31 @@ inline MatrixMatcher are_the_weights_of(const Inputs& in) {
               masked_by(with([](std::size_t i, std::size_t j) { return j < i; })))
       .unless("there are only as many keys as queries; the others get no weight",
               masked_by(with([=](std::size_t, std::size_t j) { return j >= T_q; })))
+      .unless("there are only as many rows as keys; the other queries get no weights",
+              [in, T_q, T_k] {
+                Matrix weights = right_weights(in);
+                for (std::size_t i = T_k; i < T_q; ++i) {
+                  for (std::size_t j = 0; j < T_k; ++j) weights(i, j) = 0;
+                }
+                return weights;
+              })
+      .unless("a row whose first key is hidden counts as fully masked",
+              [in, T_q, T_k] {
+                Matrix weights = right_weights(in);
+                for (std::size_t i = 0; i < T_q; ++i) {
+                  for (std::size_t j = 0; j < T_k; ++j) {
+                    if (in.mask(i, 0) < 0) weights(i, j) = 0;
+                  }
+                }
+                return weights;
+              })
+      .unless("the queries are used as keys, too",
+              [in, T_q, T_k] {
+                if (T_q != T_k) return Matrix(matrix(0, 0));
+                Inputs same_keys = in;
+                same_keys.keys = in.queries;
+                return right_weights(same_keys);
+              })
       .unless("a key with the query's own index is hidden",
               masked_by(with([](std::size_t i, std::size_t j) { return i == j; })))
       .unless("the weights are normalised down the columns, so the columns sum to 1, not the rows",
@@ -283,4 +308,15 @@ TEST_CASE("attend applies dropout to the weights and to nothing else", "[A15]") 
     INFO("a second call drops the same weights: each step must sample a new dropout mask");
     CHECK_FALSE(identical(run().weights_after_dropout, trace.weights_after_dropout));
   }
+}
+
+TEST_CASE("dropout drops a weight of 1 on the only key as well", "[A15]") {
+  Generator generator(541);
+  const Matrix queries = normal_matrix(400, 3, generator);
+  const Trace trace = attend(queries, matrix(1, 3, 1), matrix(1, 2, 1), matrix(400, 1),
+                             Training{Real(0.5), generator});
+  const double dropped =
+      shared::dropped_together(trace.weights_after_dropout, trace.weights_after_dropout);
+  INFO(dropped << " of 400 weights are dropped; five standard deviations are allowed");
+  CHECK_THAT(dropped, WithinAbs(0.5, 5 * std::sqrt(0.25 / 400)));
 }

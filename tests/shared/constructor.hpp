@@ -3,8 +3,12 @@
 /// @brief What the constructor of every chapter's `Attention` must draw. A chapter's tests define
 /// `shared::make_attention(d_in, d_out, generator)` and include this.
 
-#include <cmath>
+#include <fmt/core.h>
 
+#include <cmath>
+#include <vector>
+
+#include "reference.hpp"
 #include "support.hpp"
 
 TEST_CASE("the projections are drawn one after the other as PyTorch draws linear layers", "[B5]") {
@@ -17,21 +21,52 @@ TEST_CASE("the projections are drawn one after the other as PyTorch draws linear
     Generator generator(7);
     const Attention attention = shared::make_attention(shape.d_in, shape.d_out, generator);
     Generator fresh(7);
-    const Matrix first = linear_weights(shape.d_in, shape.d_out, fresh);
-    Generator again(7);
+    const std::vector<Matrix> draws = {linear_weights(shape.d_in, shape.d_out, fresh),
+                                       linear_weights(shape.d_in, shape.d_out, fresh),
+                                       linear_weights(shape.d_in, shape.d_out, fresh)};
+    std::size_t drawn = 0;
     const auto is_drawn_next = [&](const char* name) {
-      const Matrix right = linear_weights(shape.d_in, shape.d_out, again);
+      const std::size_t place = drawn++;
       const double ratio =
           std::sqrt(static_cast<double>(shape.d_in) / static_cast<double>(shape.d_out));
-      return equals(right)
+      Generator turned(7);
+      for (std::size_t k = 0; k < place; ++k) linear_weights(shape.d_in, shape.d_out, turned);
+      MatrixMatcher matcher = equals(draws[place]);
+      if (place > 0 && same(attention.W_query, draws[0])) {
+        matcher.unless(
+            std::string(name) +
+                " has the numbers of W_query: each draw gets a copy of the generator, or none",
+            draws[0]);
+      }
+      for (std::size_t k = 0; k < draws.size(); ++k) {
+        if (k == place) continue;
+        matcher.unless(
+            fmt::format("{} is drawn as number {}, not as number {}: the order is W_query, "
+                        "W_key, W_value",
+                        name, k + 1, place + 1),
+            draws[k]);
+      }
+      const double bound = 1 / std::sqrt(static_cast<double>(shape.d_in));
+      return matcher
+          .unless(std::string(name) + " is drawn with its two sizes exchanged, and transposed",
+                  reference::transposed(linear_weights(shape.d_out, shape.d_in, turned)))
           .unless(std::string(name) + " is spread over ±1/√d_out, not ±1/√d_in",
-                  right * static_cast<Real>(ratio))
-          .unless(
-              std::string(name) +
-                  " has the numbers of W_query: each draw gets a copy of the generator, or none",
-              first)
+                  draws[place] * static_cast<Real>(ratio))
           .unless(std::string(name) + " is zero: it isn't drawn at all",
-                  matrix(shape.d_in, shape.d_out));
+                  matrix(shape.d_in, shape.d_out))
+          .diagnosed_by([=](const Matrix& W) -> std::string {
+            const double largest = max_abs(W);
+            if (largest <= bound * 1.01) {
+              return fmt::format(
+                  "{} isn't drawn as number {} of this generator: something is drawn before it, or "
+                  "with a generator of its own",
+                  name, place + 1);
+            }
+            return fmt::format(
+                "{} has an entry of size {:.3f}, and no draw between ±1/√d_in is above {:.3f}: "
+                "it has a different range or distribution",
+                name, largest, bound);
+          });
     };
     {
       INFO("W_query");

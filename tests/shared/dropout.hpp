@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -27,6 +28,21 @@ inline Matrix shifted(const Matrix& m, std::size_t rows, std::size_t columns, bo
   return first ? Matrix(xt::view(m, xt::range(0, height), xt::range(0, width)))
                : Matrix(xt::view(m, xt::range(rows, rows + height),
                                  xt::range(columns, columns + width)));
+}
+
+/// What the dropped entries have in common: whole columns, or whole rows.
+inline std::string pattern_of(const Matrix& after) {
+  bool columns = true;
+  bool rows = true;
+  for (std::size_t i = 0; i < after.shape(0); ++i) {
+    for (std::size_t j = 0; j < after.shape(1); ++j) {
+      columns = columns && (after(i, j) == 0) == (after(0, j) == 0);
+      rows = rows && (after(i, j) == 0) == (after(i, 0) == 0);
+    }
+  }
+  if (columns) return "every row drops the same columns: each weight needs a draw of its own";
+  if (rows) return "whole rows are dropped: each weight needs a draw of its own";
+  return "each weight has its own draw";
 }
 
 /// The entries that are neither 0 nor the weight over 1 − p, counted; and a name for what they are.
@@ -51,10 +67,26 @@ inline std::string wrong_factors(const Matrix& after, const Matrix& weights, dou
   std::string text =
       fmt::format("{} of {} weights after dropout are neither 0 nor the weight divided by 1 - p",
                   wrong, weights.size());
-  if (wrong == as_they_were)
-    text += "\n  This looks like: the weights that remain aren't scaled up.";
+  if (wrong == as_they_were) {
+    text += std::any_of(after.begin(), after.end(), [](Real entry) { return entry == 0; })
+                ? "\n  This looks like: the weights that remain aren't scaled up."
+                : "\n  This looks like: nothing is dropped.";
+  }
   if (wrong == over_p)
     text += "\n  This looks like: the weights that remain are divided by p, not by 1 - p.";
+  bool rows_sum_to_one = true;
+  for (std::size_t i = 0; i < after.shape(0); ++i) {
+    double before = 0;
+    double left = 0;
+    for (std::size_t j = 0; j < after.shape(1); ++j) {
+      before += static_cast<double>(weights(i, j));
+      left += static_cast<double>(after(i, j));
+    }
+    rows_sum_to_one = rows_sum_to_one && (left == 0 || std::abs(left - 1) < 1e-3 ||
+                                          std::abs(left - before) < 1e-3 * std::abs(before));
+  }
+  if (rows_sum_to_one)
+    text += "\n  This looks like: each row is made to sum to what it was before dropout, or to 1.";
   if (wrong == times)
     text += "\n  This looks like: the weights that remain are multiplied by 1 - p.";
   return text;
@@ -73,6 +105,7 @@ TEST_CASE("dropout zeroes a weight or divides it by 1 - p", "[A15]") {
     CHECK(shared::wrong_factors(after, weights, static_cast<double>(p)) == "");
     // Five standard deviations of a mean of 4,290 draws.
     const double q = static_cast<double>(p);
+    INFO(shared::pattern_of(after));
     CHECK_THAT(dropped, WithinAbs(q, 5 * std::sqrt(q * (1 - q) / 4290)));
   }
 }

@@ -76,6 +76,21 @@ inline MatrixMatcher is_the_padding_mask(std::size_t T_q, const std::vector<bool
               masking([&](std::size_t, std::size_t j) { return j >= first; }))
       .unless("only the diagonal hides the padding",
               masking([&](std::size_t i, std::size_t j) { return i == j && !present[j]; }))
+      .unless("as many keys are hidden as there is padding, but always the last ones",
+              masking([&](std::size_t, std::size_t j) {
+                return j >=
+                       static_cast<std::size_t>(std::count(present.begin(), present.end(), true));
+              }))
+      .unless("the rows of padding are hidden as well: only columns belong to keys",
+              masking([&](std::size_t i, std::size_t j) {
+                return !present[j] || (i < T_k && !present[i]);
+              }))
+      .unless("rows beyond the number of keys don't hide the padding",
+              masking([&](std::size_t i, std::size_t j) { return i < T_k && !present[j]; }))
+      .unless("the last key is never hidden",
+              masking([&](std::size_t, std::size_t j) { return !present[j] && j + 1 < T_k; }))
+      .unless("the first key is never hidden",
+              masking([&](std::size_t, std::size_t j) { return !present[j] && j > 0; }))
       .unless("padding is hidden from earlier tokens only",
               masking([&](std::size_t i, std::size_t j) { return j >= i && !present[j]; }))
       .unless("padding is hidden from later tokens only",
@@ -113,7 +128,7 @@ TEST_CASE("a padding mask hides the columns of padding in every row") {
     std::size_t T_q;
     std::size_t T_k;
   };
-  for (const Lengths lengths : {Lengths{1, 2}, Lengths{3, 5}, Lengths{5, 3}, Lengths{4, 4},
+  for (const Lengths lengths : {Lengths{3, 5}, Lengths{6, 3}, Lengths{1, 2}, Lengths{4, 4},
                                 Lengths{13, 17}, Lengths{33, 97}, Lengths{130, 33},
                                 Lengths{2, 1024}, Lengths{1024, 3}, Lengths{0, 4}, Lengths{4, 0}}) {
     const std::vector<bool> present = shared::random_presence(lengths.T_k, lengths.T_k + 5);

@@ -39,10 +39,95 @@ inline auto running_max_from(Real start) {
   return [start](ConstRow row) { return std::max(max_of(row), start); };
 }
 
+/// A function of the scores before softmax.
+template <class Function>
+Matrix softmax_of_changed(const Matrix& scores, const Function& change) {
+  Matrix changed = scores;
+  for (Real& score : changed) score = change(score);
+  return reference::softmax(changed);
+}
+
+/// The index of the largest score of a row.
+inline std::size_t place_of_max(const Matrix& scores, std::size_t i) {
+  const ConstRow row_i = row(scores, i);
+  return static_cast<std::size_t>(std::max_element(row_i.begin(), row_i.end()) - row_i.begin());
+}
+
+/// What becomes of the differences between the scores of a row: none when the logarithms of the
+/// weights differ by as much, as they should.
+inline std::string exponents_that_differ(const Matrix& weights, const Matrix& scores) {
+  double factor = 0;  // all differences are multiplied by it
+  double least = 0;   // or no difference is below it
+  bool multiplied = true;
+  bool bounded = true;
+  for (std::size_t i = 0; i < scores.shape(0); ++i) {
+    const std::size_t top = place_of_max(scores, i);
+    for (std::size_t j = 0; j < scores.shape(1); ++j) {
+      const double score = static_cast<double>(scores(i, j)) - static_cast<double>(scores(i, top));
+      const double exponent = std::log(static_cast<double>(weights(i, j) / weights(i, top)));
+      if (!std::isfinite(exponent) || score < -15) return "";
+      if (score == 0) continue;
+      const double slack = 1e-3 * (1 + std::abs(score));
+      if (factor == 0) factor = exponent / score;
+      multiplied = multiplied && std::abs(exponent - factor * score) < slack;
+      least = std::min(least, exponent);
+    }
+  }
+  for (std::size_t i = 0; i < scores.shape(0) && bounded; ++i) {
+    const std::size_t top = place_of_max(scores, i);
+    for (std::size_t j = 0; j < scores.shape(1); ++j) {
+      const double score = static_cast<double>(scores(i, j)) - static_cast<double>(scores(i, top));
+      const double exponent = std::log(static_cast<double>(weights(i, j) / weights(i, top)));
+      bounded = bounded && std::abs(exponent - std::max(score, least)) < 1e-3 * (1 - score);
+    }
+  }
+  if (multiplied && std::abs(factor - 1) > 0.01) {
+    return fmt::format("softmax: the scores are multiplied by {:.3f} before the exponential",
+                       factor);
+  }
+  if (bounded && least < 0) {
+    return fmt::format("softmax: no exponent is below {:.3f}, so small weights are too large",
+                       least);
+  }
+  return "";
+}
+
+/// What can be read off wrong weights: nan, rows that don't sum to 1, distorted exponents.
+inline std::string wrong_probabilities(const Matrix& weights, const Matrix& scores) {
+  for (std::size_t i = 0; i < weights.shape(0); ++i) {
+    double sum = 0;
+    for (std::size_t j = 0; j < weights.shape(1); ++j) {
+      if (std::isnan(weights(i, j))) {
+        return fmt::format(
+            "softmax: row {} isn't brought down by its own maximum, so its exponentials are all 0 "
+            "or "
+            "infinite, and 0 / 0 and ∞ / ∞ are nan",
+            i);
+      }
+      sum += static_cast<double>(weights(i, j));
+    }
+    if (std::abs(sum - 1) > 1e-3) {
+      return fmt::format(
+          "softmax: row {} sums to {:.4f}, not to 1: its exponentials are divided by something "
+          "other "
+          "than their sum, or some are missing",
+          i, sum);
+    }
+  }
+  return exponents_that_differ(weights, scores);
+}
+
 inline MatrixMatcher are_the_probabilities_of(const Matrix& scores) {
   namespace wrong = reference::wrong;
   MatrixMatcher matcher = equals(reference::softmax(scores));
+  const Real equal = Real{1} / static_cast<Real>(std::max<std::size_t>(scores.shape(1), 1));
   matcher
+      .unless("softmax: all weights are equal: the differences between the scores are lost",
+              matrix(scores.shape(0), scores.shape(1), equal))
+      .unless("softmax: negative scores count as 0",
+              softmax_of_changed(scores, [](Real score) { return std::max(score, Real{0}); }))
+      .unless("softmax: the absolute values of the scores are used",
+              softmax_of_changed(scores, [](Real score) { return std::abs(score); }))
       .unless(
           "softmax: the row's maximum isn't subtracted, so the exponentials overflow to infinity",
           softmax_less(scores, [](ConstRow) { return Real{0}; }))
@@ -54,6 +139,18 @@ inline MatrixMatcher are_the_probabilities_of(const Matrix& scores) {
           "softmax: the maximum is searched from a finite number upwards, and these scores are all "
           "below it",
           softmax_less(scores, running_max_from(Real(-1e5))))
+      .unless("softmax: the first score of the row is subtracted, not its maximum",
+              softmax_less(scores, [](ConstRow row) { return row.empty() ? Real{0} : row[0]; }))
+      .unless("softmax: the last score of the row is subtracted, not its maximum",
+              softmax_less(
+                  scores, [](ConstRow row) { return row.empty() ? Real{0} : row[row.size() - 1]; }))
+      .unless("softmax: the largest absolute value of the row is subtracted, not its maximum",
+              softmax_less(scores,
+                           [](ConstRow row) {
+                             Real largest = 0;
+                             for (const Real x : row) largest = std::max(largest, std::abs(x));
+                             return largest;
+                           }))
       .unless("softmax: the row's minimum is subtracted, not its maximum",
               softmax_less(scores,
                            [](ConstRow row) { return *std::min_element(row.begin(), row.end()); }))
@@ -68,14 +165,25 @@ inline MatrixMatcher are_the_probabilities_of(const Matrix& scores) {
       .unless("softmax has base 2, not e", wrong::softmax_of_base_two(scores))
       .unless("softmax runs over the whole matrix at once, not over each row",
               wrong::softmax_of_everything(scores))
-      .unless("softmax is applied twice", reference::softmax(reference::softmax(scores)));
+      .unless("softmax is applied twice", reference::softmax(reference::softmax(scores)))
+      .unless("softmax: the scores are divided by their row's maximum, which should be subtracted",
+              [scores] {
+                Matrix divided = scores;
+                for (std::size_t i = 0; i < scores.shape(0); ++i) {
+                  const Real max = max_of(row(scores, i));
+                  for (std::size_t j = 0; j < scores.shape(1); ++j) divided(i, j) /= max;
+                }
+                return reference::softmax(divided);
+              })
+      .diagnosed_by(
+          [scores](const Matrix& weights) { return wrong_probabilities(weights, scores); });
   return matcher;
 }
 
 }  // namespace shared
 
 TEST_CASE("softmax turns every row into probabilities at any length") {
-  for (const std::size_t columns : {1U, 2U, 5U, 12U, 33U, 97U, 130U, 1024U}) {
+  for (const std::size_t columns : {5U, 2U, 1U, 12U, 33U, 97U, 130U, 1024U}) {
     const Matrix scores = shared::scores_around(0, 7, columns, columns);
     INFO("softmax of 7 rows of " << columns << " scores");
     CHECK_THAT(softmax(scores), shared::are_the_probabilities_of(scores));
@@ -109,4 +217,10 @@ TEST_CASE("softmax treats each row by its own maximum") {
                          {Real(-1e30), Real(1e30), Real(0)},
                          {Real(0), Real(1), Real(2)}};
   CHECK_THAT(softmax(scores), shared::are_the_probabilities_of(scores));
+  for (const std::size_t place : {0U, 7U, 15U, 16U, 31U, 64U, 128U, 299U}) {
+    Matrix long_row = shared::scores_around(0, 1, 300, place + 1);
+    long_row(0, place) = 1000;
+    INFO("a row of 300 scores whose maximum, at index " << place << ", is 1000");
+    CHECK_THAT(softmax(long_row), shared::are_the_probabilities_of(long_row));
+  }
 }
