@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
 #include <limits>
 
 #include "support.hpp"
@@ -22,5 +23,17 @@ TEST_CASE("non-finite input is rejected with its index") {
       CHECK_THAT(message_of([&] { shared::self_attention(X); }),
                  ContainsSubstring(fmt::format("({}, {}) is {}", row, column, entry)));
     }
+  }
+}
+
+TEST_CASE("finite input whose dot products are too large is rejected and never becomes nan") {
+  const Real large = std::sqrt(std::numeric_limits<Real>::max()) * Real(10);
+  for (const std::size_t row : {0U, 1U, 40U}) {
+    Generator generator(row);
+    Matrix X = normal_matrix(41, shared::d_in, generator);
+    for (std::size_t j = 0; j < shared::d_in; ++j) X(row, j) = large;
+    INFO("row " << row << " of X is " << large << " everywhere, whose square is infinite");
+    CHECK_THAT(message_of([&] { shared::self_attention(X); }),
+               ContainsSubstring("too large to be multiplied"));
   }
 }

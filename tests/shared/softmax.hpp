@@ -132,13 +132,13 @@ inline MatrixMatcher are_the_probabilities_of(const Matrix& scores) {
           "softmax: the row's maximum isn't subtracted, so the exponentials overflow to infinity",
           softmax_less(scores, [](ConstRow) { return Real{0}; }))
       .unless(
-          "softmax: the maximum is searched from 0 upwards, so a row of negative scores has 0 as "
-          "its maximum",
-          softmax_less(scores, running_max_from(0)))
-      .unless(
           "softmax: the maximum is searched from a finite number upwards, and these scores are all "
           "below it",
           softmax_less(scores, running_max_from(Real(-1e5))))
+      .unless(
+          "softmax: the maximum is searched from 0 upwards, so a row of negative scores has 0 as "
+          "its maximum",
+          softmax_less(scores, running_max_from(0)))
       .unless("softmax: the first score of the row is subtracted, not its maximum",
               softmax_less(scores, [](ConstRow row) { return row.empty() ? Real{0} : row[0]; }))
       .unless("softmax: the last score of the row is subtracted, not its maximum",
