@@ -32,7 +32,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(book_flags INTERFACE -Wno-maybe-uninitialized)
   # g++ 13 and 14 believe that xtensor copies two sizes into a shape of one, where it compares the numbers of axes first.
   if(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
-    target_compile_options(book_flags INTERFACE -Wno-array-bounds)
+    target_compile_options(book_flags INTERFACE -Wno-array-bounds -Wno-stringop-overflow)
   endif()
 endif()
 

@@ -217,19 +217,21 @@ TEST_CASE("what another program writes is read") {
   file.read("one", {}, &one);
   CHECK(one == Real(3.14159274F));
   file.read("none", {0, 7}, nullptr);
-  CHECK(throws_saying([&] { file.read("half", {2}, two.data()); },
-                      "half has numbers of the kind F16, but only F32 and F64 can be read"));
+  CHECK_THAT(
+      message_of([&] { file.read("half", {2}, two.data()); }),
+      ContainsSubstring("half has numbers of the kind F16, but only F32 and F64 can be read"));
 }
 
 TEST_CASE("a tensor of another name or shape is refused") {
   const TemporaryFolder folder;
   SafetensorsFile file(folder.add("model.safetensors", sound_file()));
   std::vector<Real> numbers(4, 42);
-  CHECK(throws_saying([&] { file.read("c", {2}, numbers.data()); },
-                      "model.safetensors: it has no tensor c"));
-  CHECK(throws_saying([&] { file.read("a", {4}, numbers.data()); },
-                      "model.safetensors: a has the shape (2, 2), but (4) is needed"));
-  CHECK(throws_saying([&] { file.read("b", {}, numbers.data()); }, "but () is needed"));
+  CHECK_THAT(message_of([&] { file.read("c", {2}, numbers.data()); }),
+             ContainsSubstring("model.safetensors: it has no tensor c"));
+  CHECK_THAT(message_of([&] { file.read("a", {4}, numbers.data()); }),
+             ContainsSubstring("model.safetensors: a has the shape (2, 2), but (4) is needed"));
+  CHECK_THAT(message_of([&] { file.read("b", {}, numbers.data()); }),
+             ContainsSubstring("but () is needed"));
   CHECK(same_bits(numbers, {42, 42, 42, 42}));
   file.read("a", {2, 2}, numbers.data());
   CHECK(same_bits(numbers, {0, 0, 0, 0}));
@@ -239,16 +241,21 @@ TEST_CASE("numbers that are not finite are refused with their place") {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   CHECK_NOTHROW(read_floats({0, 1, 2, 3}, {2, 2}));
-  CHECK(throws_saying(
-      [&] {
-        read_floats({0, 1, nan, 3}, {2, 2});
-      },
-      "w(1, 0) is nan, which is no finite "));
-  CHECK(throws_saying([&] { read_floats({0, 1, 2, -infinity}, {4}); }, "w(3) is -inf"));
-  CHECK(throws_saying([&] { read_floats({infinity}, {}); }, "w() is inf"));
+  CHECK_THAT(message_of([&] {
+               read_floats({0, 1, nan, 3}, {2, 2});
+             }),
+             ContainsSubstring("w(1, 0) is nan, which is no finite "));
+  CHECK_THAT(message_of([&] {
+               read_floats({0, 1, 2, -infinity}, {4});
+             }),
+             ContainsSubstring("w(3) is -inf"));
+  CHECK_THAT(message_of([&] { read_floats({infinity}, {}); }), ContainsSubstring("w() is inf"));
   std::vector<float> many(10000, 1);  // more than are read at once
   many[9876] = nan;
-  CHECK(throws_saying([&] { read_floats(many, {100, 100}); }, "w(98, 76) is nan"));
+  CHECK_THAT(message_of([&] {
+               read_floats(many, {100, 100});
+             }),
+             ContainsSubstring("w(98, 76) is nan"));
 }
 
 TEST_CASE("doubles are read if Real can hold them") {
@@ -262,9 +269,11 @@ TEST_CASE("doubles are read if Real can hold them") {
   };
   CHECK(read(0.1) == Real(0.1));
   CHECK(read(-3e38) == Real(-3e38));
-  CHECK(throws_saying([&] { read(std::numeric_limits<double>::infinity()); }, "w() is inf"));
+  CHECK_THAT(message_of([&] { read(std::numeric_limits<double>::infinity()); }),
+             ContainsSubstring("w() is inf"));
   if (sizeof(Real) == 4) {
-    CHECK(throws_saying([&] { read(-1e300); }, "w() is -1e+300, which is no finite float"));
+    CHECK_THAT(message_of([&] { read(-1e300); }),
+               ContainsSubstring("w() is -1e+300, which is no finite float"));
   } else {
     CHECK(read(-1e300) == Real(-1e300));
   }
@@ -277,11 +286,10 @@ TEST_CASE("numbers that are not finite do not take the place of those that are")
   write_safetensors(path, {{"w", {2, 3}, numbers.data()}});
   const std::string before = content_of(path);
   numbers[5] = std::numeric_limits<Real>::quiet_NaN();
-  CHECK(throws_saying(
-      [&] {
-        write_safetensors(path, {{"w", {2, 3}, numbers.data()}});
-      },
-      "w(1, 2) is nan, and only finite numbers are written"));
+  CHECK_THAT(message_of([&] {
+               write_safetensors(path, {{"w", {2, 3}, numbers.data()}});
+             }),
+             ContainsSubstring("w(1, 2) is nan, and only finite numbers are written"));
   CHECK(content_of(path) == before);
   CHECK(folder.files() == 1);
 }
@@ -291,17 +299,15 @@ TEST_CASE("two tensors of one name are not written") {
   const fs::path path = folder.path() / "model.safetensors";
   const Real number = 1;
   const TensorToWrite tensor{"w", {}, &number};
-  CHECK(throws_saying(
-      [&] {
-        write_safetensors(path, {tensor, tensor});
-      },
-      "the name \"w\" is taken"));
+  CHECK_THAT(message_of([&] {
+               write_safetensors(path, {tensor, tensor});
+             }),
+             ContainsSubstring("the name \"w\" is taken"));
   const TensorToWrite disguised{"__metadata__", {}, &number};
-  CHECK(throws_saying(
-      [&] {
-        write_safetensors(path, {tensor, disguised});
-      },
-      "the name \"__metadata__\" is taken"));
+  CHECK_THAT(message_of([&] {
+               write_safetensors(path, {tensor, disguised});
+             }),
+             ContainsSubstring("the name \"__metadata__\" is taken"));
   CHECK(folder.files() == 0);
 }
 
@@ -312,26 +318,31 @@ TEST_CASE("a file that cannot be written leaves nothing half-written") {
   const fs::path path = folder.add("model.safetensors", sound_file());
   {
     const SmallDisk small(100000);
-    CHECK(throws_saying([&] { write_safetensors(path, tensors); }, "File too large"));
+    CHECK_THAT(message_of([&] { write_safetensors(path, tensors); }),
+               ContainsSubstring("File too large"));
   }
   CHECK(content_of(path) == sound_file());
-  CHECK(throws_saying([&] { write_safetensors(path / "below", tensors); }, "Not a directory"));
-  CHECK(throws_saying([&] { write_safetensors(folder.path() / "no" / "x", tensors); },
-                      "No such file or directory"));
-  CHECK(throws_saying([&] { write_safetensors(folder.path(), tensors); }, "it is a folder"));
-  CHECK(throws_saying([&] { write_safetensors("/proc/model.safetensors", tensors); },
-                      "cannot write /proc/model.safetensors: "));
+  CHECK_THAT(message_of([&] { write_safetensors(path / "below", tensors); }),
+             ContainsSubstring("Not a directory"));
+  CHECK_THAT(message_of([&] { write_safetensors(folder.path() / "no" / "x", tensors); }),
+             ContainsSubstring("No such file or directory"));
+  CHECK_THAT(message_of([&] { write_safetensors(folder.path(), tensors); }),
+             ContainsSubstring("it is a folder"));
+  CHECK_THAT(message_of([&] { write_safetensors("/proc/model.safetensors", tensors); }),
+             ContainsSubstring("cannot write /proc/model.safetensors: "));
   CHECK(folder.files() == 1);
 }
 
 TEST_CASE("anything but a regular file is rejected") {
   const TemporaryFolder folder;
-  CHECK(throws_saying([&] { SafetensorsFile(folder.path() / "no"); },
-                      "no: No such file or directory"));
-  CHECK(throws_saying([&] { SafetensorsFile(folder.path() / "no" / "no"); },
-                      "No such file or directory"));
-  CHECK(throws_saying([&] { SafetensorsFile file(folder.path()); }, "it is a folder"));
-  CHECK(throws_saying([] { SafetensorsFile("/dev/zero"); }, "it is not a regular file"));
+  CHECK_THAT(message_of([&] { SafetensorsFile(folder.path() / "no"); }),
+             ContainsSubstring("no: No such file or directory"));
+  CHECK_THAT(message_of([&] { SafetensorsFile(folder.path() / "no" / "no"); }),
+             ContainsSubstring("No such file or directory"));
+  CHECK_THAT(message_of([&] { SafetensorsFile file(folder.path()); }),
+             ContainsSubstring("it is a folder"));
+  CHECK_THAT(message_of([] { SafetensorsFile("/dev/zero"); }),
+             ContainsSubstring("it is not a regular file"));
 }
 
 TEST_CASE("a file that ends anywhere too soon is refused") {
@@ -351,7 +362,8 @@ TEST_CASE("a file that shrinks while it is open is noticed") {
   SafetensorsFile file(path);
   fs::resize_file(path, sound_file().size() - 1);
   std::vector<Real> numbers(4);
-  CHECK(throws_saying([&] { file.read("b", {2}, numbers.data()); }, "it ends in the middle of b"));
+  CHECK_THAT(message_of([&] { file.read("b", {2}, numbers.data()); }),
+             ContainsSubstring("it ends in the middle of b"));
   file.read("a", {2, 2}, numbers.data());  // which is still whole
   CHECK(same_bits(numbers, {0, 0, 0, 0}));
 }
@@ -371,8 +383,8 @@ TEST_CASE("a header longer than any model needs is refused") {
   const std::uint64_t length = longest_header + 1;
   const fs::path path = folder.add("model.safetensors", bytes_of<std::uint64_t>({length}));
   fs::resize_file(path, 8 + length);  // a hole: it takes no space on the disk
-  CHECK(
-      throws_saying([&] { SafetensorsFile file(path); }, "its header should have 100000001 bytes"));
+  CHECK_THAT(message_of([&] { SafetensorsFile file(path); }),
+             ContainsSubstring("its header should have 100000001 bytes"));
 }
 
 TEST_CASE("headers that are not JSON are refused") {
@@ -542,8 +554,9 @@ TEST_CASE("a tensor with numbers of an unknown kind is skipped unless it is need
     std::vector<Real> numbers(3);
     CHECK_NOTHROW(file.read("w", {2}, numbers.data()));
     CHECK_NOTHROW(file.read("x", {1}, numbers.data()));
-    CHECK(throws_saying([&] { file.read("spare", {3}, numbers.data()); },
-                        fmt::format("spare has numbers of the kind {}, but only F32", kind)));
+    CHECK_THAT(
+        message_of([&] { file.read("spare", {3}, numbers.data()); }),
+        ContainsSubstring(fmt::format("spare has numbers of the kind {}, but only F32", kind)));
   }
   CHECK(complains(file_of("{" + entry("a", "2", "8,0", "F4") + "}", 8), "\"a\" ends at byte 0"));
   CHECK(complains(file_of("{" + entry("a", "2", "0,4", "F4") + "}", 8), "but 8 bytes follow"));
@@ -599,7 +612,7 @@ TEST_CASE("sizes that no model can have are refused with the number") {
   const auto refused = [&good](const std::function<void(Config&)>& change, const char* part) {
     Config config = good;
     change(config);
-    return throws_saying([&] { require_valid(config); }, part);
+    return message_of([&] { require_valid(config); }).find(part) != std::string::npos;
   };
   CHECK(refused([](Config& c) { c.symbols = 0; }, "the number of symbols is 0: at least 1"));
   CHECK(refused([](Config& c) { c.context = 0; }, "the context is 0"));
@@ -622,9 +635,10 @@ TEST_CASE("sizes with more parameters than can be counted are refused") {
         Config{65, 64, 4, 4, huge}, Config{huge, huge, huge, huge, huge},
         Config{65, 64, 4, 1, std::size_t{1} << 32}, Config{65, 64, 1000000, 1000, 1000000}}) {
     INFO(config.layers << " layers of width " << config.width);
-    CHECK(
-        throws_saying([&] { parameter_count(config); }, "have more than 1000000000000 parameters"));
-    CHECK(throws_saying([&] { require_valid(config); }, "have more than 1000000000000 parameters"));
+    CHECK_THAT(message_of([&] { parameter_count(config); }),
+               ContainsSubstring("have more than 1000000000000 parameters"));
+    CHECK_THAT(message_of([&] { require_valid(config); }),
+               ContainsSubstring("have more than 1000000000000 parameters"));
   }
 }
 
@@ -651,7 +665,7 @@ std::string published_config(const std::string& change = "") {
 }
 
 bool refuses_config(const std::string& json, const std::string& part) {
-  return throws_saying([&] { parse_config(json, "config.json"); }, part);
+  return message_of([&] { parse_config(json, "config.json"); }).find(part) != std::string::npos;
 }
 
 }  // namespace
@@ -774,12 +788,13 @@ TEST_CASE("a config that is nested deeply is refused and not recursed into") {
 
 TEST_CASE("config files that cannot be read are refused") {
   const TemporaryFolder folder;
-  CHECK(throws_saying([&] { read_config(folder.path() / "config.json"); },
-                      "config.json: No such file or directory"));
-  CHECK(throws_saying([&] { read_config(folder.path()); }, "it is a folder"));
-  CHECK(throws_saying([&] { read_config(folder.add("big", std::string(1000001, ' '))); },
-                      "big: it has more than 1,000,000 bytes"));
-  CHECK(throws_saying([&] { read_config(folder.add("other", "text")); }, "other is not JSON"));
+  CHECK_THAT(message_of([&] { read_config(folder.path() / "config.json"); }),
+             ContainsSubstring("config.json: No such file or directory"));
+  CHECK_THAT(message_of([&] { read_config(folder.path()); }), ContainsSubstring("it is a folder"));
+  CHECK_THAT(message_of([&] { read_config(folder.add("big", std::string(1000001, ' '))); }),
+             ContainsSubstring("big: it has more than 1,000,000 bytes"));
+  CHECK_THAT(message_of([&] { read_config(folder.add("other", "text")); }),
+             ContainsSubstring("other is not JSON"));
 }
 
 TEST_CASE("a vocabulary has each character of a text once in the order of Unicode") {
@@ -793,25 +808,33 @@ TEST_CASE("a vocabulary has each character of a text once in the order of Unicod
 
 TEST_CASE("a symbol that the model has never seen is named with its place") {
   const Vocabulary vocabulary("the cat\n");
-  CHECK(throws_saying([&] { vocabulary.encode("the é"); },
-                      "the prompt has the symbol “é” at byte 4, which the model has never seen"));
-  CHECK(throws_saying([&] { vocabulary.encode("th\te", "the text"); },
-                      "the text has the symbol U+0009 at byte 2, which the model has never seen"));
-  CHECK(throws_saying([&] { vocabulary.encode("the\xFF"); },
-                      "the prompt is not UTF-8: byte 3 is 0xFF"));
-  CHECK(throws_saying([&] { vocabulary.decode({0, 7}); }, "there is no symbol 7: they are 0 to 6"));
-  CHECK(throws_saying([&] { vocabulary.decode({-1}); }, "there is no symbol -1"));
+  CHECK_THAT(
+      message_of([&] { vocabulary.encode("the é"); }),
+      ContainsSubstring("the prompt has the symbol “é” at byte 4, which the model has never seen"));
+  CHECK_THAT(message_of([&] { vocabulary.encode("th\te", "the text"); }),
+             ContainsSubstring(
+                 "the text has the symbol U+0009 at byte 2, which the model has never seen"));
+  CHECK_THAT(message_of([&] { vocabulary.encode("the\xFF"); }),
+             ContainsSubstring("the prompt is not UTF-8: byte 3 is 0xFF"));
+  CHECK_THAT(message_of([&] {
+               vocabulary.decode({0, 7});
+             }),
+             ContainsSubstring("there is no symbol 7: they are 0 to 6"));
+  CHECK_THAT(message_of([&] { vocabulary.decode({-1}); }),
+             ContainsSubstring("there is no symbol -1"));
 }
 
 TEST_CASE("a vocabulary of fewer than two symbols is refused") {
-  CHECK(throws_saying([] { Vocabulary("aaaa"); },
-                      "the text has 1 different characters: at least 2 are needed"));
-  CHECK(throws_saying([] { Vocabulary(""); }, "the text has 0 different characters"));
-  CHECK(throws_saying([] { Vocabulary("a\xC3", "book.txt"); },
-                      "book.txt is not UTF-8: byte 1 is 0xC3"));
-  CHECK(throws_saying([] { Vocabulary::from_json("[]", "x"); }, "x has 0 different characters"));
-  CHECK(
-      throws_saying([] { Vocabulary::from_json("[\"a\"]", "x"); }, "x has 1 different characters"));
+  CHECK_THAT(message_of([] { Vocabulary("aaaa"); }),
+             ContainsSubstring("the text has 1 different characters: at least 2 are needed"));
+  CHECK_THAT(message_of([] { Vocabulary(""); }),
+             ContainsSubstring("the text has 0 different characters"));
+  CHECK_THAT(message_of([] { Vocabulary("a\xC3", "book.txt"); }),
+             ContainsSubstring("book.txt is not UTF-8: byte 1 is 0xC3"));
+  CHECK_THAT(message_of([] { Vocabulary::from_json("[]", "x"); }),
+             ContainsSubstring("x has 0 different characters"));
+  CHECK_THAT(message_of([] { Vocabulary::from_json("[\"a\"]", "x"); }),
+             ContainsSubstring("x has 1 different characters"));
   CHECK(Vocabulary("ab").size() == 2);
 }
 
@@ -831,7 +854,7 @@ TEST_CASE("a vocabulary comes back from a file with the same numbers") {
 
 TEST_CASE("lists of anything but different characters are refused with the entry") {
   const auto refused = [](const std::string& json, const std::string& part) {
-    return throws_saying([&] { Vocabulary::from_json(json, "characters.json"); }, part);
+    return message_of([&] { Vocabulary::from_json(json, "characters.json"); }).find(part) != std::string::npos;
   };
   CHECK(refused("{\"a\":0}", "characters.json is not a JSON array"));
   CHECK(refused("[\"a\",\"b\"", "characters.json is not JSON"));
@@ -847,15 +870,15 @@ TEST_CASE("lists of anything but different characters are refused with the entry
   CHECK(refused("[\"a\",\"\xFF\"]", "characters.json is not JSON"));
   CHECK(refused("[\"a\",\"\\ud800\"]", "characters.json is not JSON"));
   CHECK(refused(std::string(40000, '[') + std::string(40000, ']'), "entry 0"));
-  CHECK(throws_saying([] { Vocabulary::load("/nowhere/characters.json"); },
-                      "cannot read /nowhere/characters.json: No such file or directory"));
+  CHECK_THAT(message_of([] { Vocabulary::load("/nowhere/characters.json"); }),
+             ContainsSubstring("cannot read /nowhere/characters.json: No such file or directory"));
 }
 
 TEST_CASE("texts that nothing can be learned from are refused") {
   const TemporaryFolder folder;
   const auto refused = [&folder](const std::string& content, const std::string& part) {
     const fs::path path = folder.add("book.txt", content);
-    return throws_saying([&] { read_text(path); }, path.string() + " " + part);
+    return message_of([&] { read_text(path); }).find(path.string() + " " + part) != std::string::npos;
   };
   CHECK(read_text(folder.add("book.txt", "a\tb\r\nc\f é地")) == "a\tb\r\nc\f é地");
   CHECK(refused("", "is empty: there is not one symbol in it"));
@@ -867,9 +890,9 @@ TEST_CASE("texts that nothing can be learned from are refused") {
               "has the control character U+007F at byte 0"));
   CHECK(refused("caf\xE9 au lait", "is not UTF-8: byte 3 is 0xE9"));
   CHECK(refused("ab\xC3", "is not UTF-8: byte 2 is 0xC3"));
-  CHECK(throws_saying([&] { read_text(folder.path() / "no.txt"); },
-                      "no.txt: No such file or directory"));
-  CHECK(throws_saying([&] { read_text(folder.path()); }, "it is a folder"));
+  CHECK_THAT(message_of([&] { read_text(folder.path() / "no.txt"); }),
+             ContainsSubstring("no.txt: No such file or directory"));
+  CHECK_THAT(message_of([&] { read_text(folder.path()); }), ContainsSubstring("it is a folder"));
 }
 
 TEST_CASE("the book's own text is the prose of its chapters in their order") {
@@ -886,5 +909,6 @@ TEST_CASE("the book's own text is the prose of its chapters in their order") {
              "![A map](map.svg)\n$$\nx\n$$\n");
   CHECK(book_text(folder.path()) ==
         "One\n\nBold is code, 0.5, x and , and so.\nNot so: on.\n\nThe end.\n");
-  CHECK(throws_saying([&] { book_text(folder.path() / "02_two"); }, "name a text with --data"));
+  CHECK_THAT(message_of([&] { book_text(folder.path() / "02_two"); }),
+             ContainsSubstring("name a text with --data"));
 }

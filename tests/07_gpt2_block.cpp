@@ -392,9 +392,11 @@ TEST_CASE("a pass that was used before gives the bits of a fresh one") {
 }
 
 TEST_CASE("heads that do not divide the width and masks of another size are refused") {
-  CHECK(throws_saying([] { Block(6, 4); }, "6 columns cannot be divided evenly among 4 heads"));
-  CHECK(throws_saying([] { Block(6, 0); }, "0 heads"));
+  CHECK_THAT(message_of([] { Block(6, 4); }),
+             ContainsSubstring("6 columns cannot be divided evenly among 4 heads"));
+  CHECK_THAT(message_of([] { Block(6, 0); }), ContainsSubstring("0 heads"));
   const BlockExample e = usual_block();
   BlockPass pass = e.pass();
-  CHECK(throws_saying([&] { e.block().forward(pass, e.x, causal_mask(3)); }, "the mask is (3, 3)"));
+  CHECK_THAT(message_of([&] { e.block().forward(pass, e.x, causal_mask(3)); }),
+             ContainsSubstring("the mask is (3, 3)"));
 }

@@ -399,10 +399,19 @@ TEST_CASE("symbols that do not exist and sequences that do not fit are refused w
   const Example e = usual_example();
   ModelPass pass(e.model.config, e.B, e.T);
   const auto forward = [&](const std::vector<int>& tokens) { e.model.forward(pass, tokens); };
-  CHECK(throws_saying([&] { forward({0, 1, 2, 3, 4, 5, 6, 7}); }, "no symbol 7; there are 7"));
-  CHECK(throws_saying([&] { forward({0, 1, 2, 3, 4, 5, 6, -1}); }, "no symbol -1"));
-  CHECK(throws_saying([&] { forward({0, 1, 2}); }, "3 tokens for a pass of 8"));
+  CHECK_THAT(message_of([&] {
+               forward({0, 1, 2, 3, 4, 5, 6, 7});
+             }),
+             ContainsSubstring("no symbol 7; there are 7"));
+  CHECK_THAT(message_of([&] {
+               forward({0, 1, 2, 3, 4, 5, 6, -1});
+             }),
+             ContainsSubstring("no symbol -1"));
+  CHECK_THAT(message_of([&] {
+               forward({0, 1, 2});
+             }),
+             ContainsSubstring("3 tokens for a pass of 8"));
   ModelPass longer(e.model.config, 1, 6);
-  CHECK(throws_saying([&] { e.model.forward(longer, random_tokens(6, 7, 1)); },
-                      "sequences of 6 tokens, but the context is 5"));
+  CHECK_THAT(message_of([&] { e.model.forward(longer, random_tokens(6, 7, 1)); }),
+             ContainsSubstring("sequences of 6 tokens, but the context is 5"));
 }

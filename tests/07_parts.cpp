@@ -165,7 +165,8 @@ TEST_CASE("a linear layer is x W plus b for each row") {
                          .unless("W is used transposed",
                                  slow::values(slow::linear(
                                      Table(e.x), Table(reference::transposed(W)), Table(1, 4)))));
-  CHECK(throws_saying([&] { linear(y, e.x, reference::transposed(e.W), e.b); }, "(3, 4)"));
+  CHECK_THAT(message_of([&] { linear(y, e.x, reference::transposed(e.W), e.b); }),
+             ContainsSubstring("(3, 4)"));
 }
 
 TEST_CASE("the gradients of a linear layer are sums over all rows and are added to") {
@@ -437,8 +438,14 @@ TEST_CASE("without a generator dropout hands its input on", "[A15]") {
     CHECK(&off.forward(kept, factors, x) == &x);
     CHECK(&off.backward(kept, factors, x) == &x);
   }
-  CHECK(throws_saying([&] { Dropout{Real(1.5), &generator}.forward(kept, factors, x); }, "1.5"));
-  CHECK(throws_saying([&] { Dropout{Real(-1), nullptr}.forward(kept, factors, x); }, "-1"));
+  CHECK_THAT(message_of([&] {
+               Dropout{Real(1.5), &generator}.forward(kept, factors, x);
+             }),
+             ContainsSubstring("1.5"));
+  CHECK_THAT(message_of([&] {
+               Dropout{Real(-1), nullptr}.forward(kept, factors, x);
+             }),
+             ContainsSubstring("-1"));
   CHECK_THAT((Dropout{1, &generator}.forward(kept, factors, x)), equals(times(x, 0)));
 }
 
@@ -554,11 +561,15 @@ TEST_CASE("a target that is no symbol and rows without targets are refused") {
   const std::vector<int> too_large = {0, 3};
   const std::vector<int> negative = {0, -1};
   const std::vector<int> too_few = {1};
-  CHECK(throws_saying([&] { cross_entropy(logits, too_large); }, "target 3 of 3"));
-  CHECK(throws_saying([&] { cross_entropy(logits, negative); }, "target -1 of 3"));
-  CHECK(throws_saying([&] { cross_entropy(logits, too_few); }, "1 targets for 2 rows"));
+  CHECK_THAT(message_of([&] { cross_entropy(logits, too_large); }),
+             ContainsSubstring("target 3 of 3"));
+  CHECK_THAT(message_of([&] { cross_entropy(logits, negative); }),
+             ContainsSubstring("target -1 of 3"));
+  CHECK_THAT(message_of([&] { cross_entropy(logits, too_few); }),
+             ContainsSubstring("1 targets for 2 rows"));
   Matrix none = matrix(0, 3);
-  CHECK(throws_saying([&] { cross_entropy(none, {}); }, "0 targets for 0 rows"));
+  CHECK_THAT(message_of([&] { cross_entropy(none, {}); }),
+             ContainsSubstring("0 targets for 0 rows"));
 }
 
 TEST_CASE("the tensors of a model are all of its numbers and each has a name of its own") {

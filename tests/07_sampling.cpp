@@ -100,9 +100,15 @@ TEST_CASE("tiny and huge temperatures give shares as well") {
   const Matrix large = {{1000, -1000, 999}};
   CHECK_THAT(shares_of(large, {1, 0}), equals(slow_shares(large, 1)));
   CHECK_THAT(shares_of(large, {1e-3, 0}), equals({{1, 0, 0}}));
-  CHECK(throws_saying([] { shares_of(five_logits, {-0.1, 0}); }, "the temperature is -0.1"));
+  CHECK_THAT(message_of([] {
+               shares_of(five_logits, {-0.1, 0});
+             }),
+             ContainsSubstring("the temperature is -0.1"));
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  CHECK(throws_saying([nan] { shares_of(five_logits, {nan, 0}); }, "the temperature is nan"));
+  CHECK_THAT(message_of([nan] {
+               shares_of(five_logits, {nan, 0});
+             }),
+             ContainsSubstring("the temperature is nan"));
 }
 
 TEST_CASE("symbols are drawn as often as their shares say and never without one") {
@@ -167,6 +173,7 @@ TEST_CASE("writing ends when it is told to and needs something to go on from") {
   continue_text(model, {1, 2}, 100, {1, 0}, generator, stop_after_three);
   CHECK(text.size() == 3);
   CHECK(written(model, {1}, 0, {}, 1).empty());
-  CHECK(throws_saying([&] { written(model, {}, 1, {}, 1); }, "no symbol to go on from"));
-  CHECK(throws_saying([&] { written(model, {7}, 1, {}, 1); }, "no symbol 7"));
+  CHECK_THAT(message_of([&] { written(model, {}, 1, {}, 1); }),
+             ContainsSubstring("no symbol to go on from"));
+  CHECK_THAT(message_of([&] { written(model, {7}, 1, {}, 1); }), ContainsSubstring("no symbol 7"));
 }

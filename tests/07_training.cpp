@@ -361,9 +361,10 @@ TEST_CASE("the first nine tenths of a text are for training and the rest for val
     CHECK(data.validation.front() == static_cast<int>(cut));
     CHECK(data.validation.back() == static_cast<int>(size) - 1);
   }
-  CHECK(throws_saying([] { Dataset(counting(30), 3); }, "its last tenth 3"));
-  CHECK(throws_saying([] { Dataset(counting(30), 3); }, "The text has 30 symbols"));
-  CHECK(throws_saying([] { Dataset({}, 1); }, "its first nine tenths 0"));
+  CHECK_THAT(message_of([] { Dataset(counting(30), 3); }), ContainsSubstring("its last tenth 3"));
+  CHECK_THAT(message_of([] { Dataset(counting(30), 3); }),
+             ContainsSubstring("The text has 30 symbols"));
+  CHECK_THAT(message_of([] { Dataset({}, 1); }), ContainsSubstring("its first nine tenths 0"));
   CHECK_NOTHROW(Dataset(counting(31), 3));
 }
 
@@ -440,7 +441,8 @@ TEST_CASE("the mean loss of a text counts each symbol but the first once", "[C8]
     }
   }
   const std::vector<int> too_short = {1};
-  CHECK(throws_saying([&] { mean_loss(model, too_short, 3, 1); }, "at least two symbols"));
+  CHECK_THAT(message_of([&] { mean_loss(model, too_short, 3, 1); }),
+             ContainsSubstring("at least two symbols"));
 }
 
 TEST_CASE("a model that drops while training drops nothing when it is judged", "[A15]") {
@@ -494,7 +496,8 @@ TEST_CASE("a failure on any thread reaches the caller") {
       });
     };
     for (const std::size_t bad : {0U, 4U, 8U}) {
-      CHECK(throws_saying([&] { fail_at(bad); }, "piece " + std::to_string(bad)));
+      CHECK_THAT(message_of([&] { fail_at(bad); }),
+                 ContainsSubstring("piece " + std::to_string(bad)));
     }
   }
 }
@@ -652,8 +655,10 @@ TEST_CASE("a step that diverges says so and leaves everything as it was") {
   const Real healthy = weight;
   weight = std::numeric_limits<Real>::quiet_NaN();
   INFO("the message is a sentence with the number of the step");
-  CHECK(throws_saying([&] { trainer.step(batches[1]); }, "In step 2 the loss is nan"));
-  CHECK(throws_saying([&] { trainer.step(batches[1]); }, "a smaller learning rate may help"));
+  CHECK_THAT(message_of([&] { trainer.step(batches[1]); }),
+             ContainsSubstring("In step 2 the loss is nan"));
+  CHECK_THAT(message_of([&] { trainer.step(batches[1]); }),
+             ContainsSubstring("a smaller learning rate may help"));
   CHECK(trainer.steps == 1);
   weight = healthy;
   const Outcome after = outcome_of(trainer, {});
@@ -663,7 +668,7 @@ TEST_CASE("a step that diverges says so and leaves everything as it was") {
 
   Batch unknown_symbol = batches[1];
   unknown_symbol.inputs.back() = 5;
-  CHECK(throws_saying([&] { trainer.step(unknown_symbol); }, "no symbol 5"));
+  CHECK_THAT(message_of([&] { trainer.step(unknown_symbol); }), ContainsSubstring("no symbol 5"));
   CHECK(trainer.steps == 1);
   INFO("gradients of the step that failed are left in the next");
   trainer.step(batches[1]);
@@ -679,26 +684,27 @@ TEST_CASE("a gradient that is not finite stops training as well as a loss") {
   // The row of a token is brought to variance 1 whatever its size, but its gradient is not.
   trainer.model.norm.gain.fill(std::numeric_limits<Real>::max() / 4);
   const slow::Matrices before = tensors_of(trainer.model);
-  CHECK(throws_saying([&] { trainer.step(random_batch(2, e.T, 432)); }, "training has diverged"));
+  CHECK_THAT(message_of([&] { trainer.step(random_batch(2, e.T, 432)); }),
+             ContainsSubstring("training has diverged"));
   CHECK(different(tensors_of(trainer.model), before).empty());
 }
 
 TEST_CASE("a batch of another size than the trainer was made for is refused") {
   Trainer trainer(small_model().model, usual_settings(4));
-  CHECK(throws_saying([&] { trainer.step(random_batch(3, 3, 433)); },
-                      "3 sequences, but the trainer was made for 4"));
+  CHECK_THAT(message_of([&] { trainer.step(random_batch(3, 3, 433)); }),
+             ContainsSubstring("3 sequences, but the trainer was made for 4"));
 }
 
 TEST_CASE("nobody to work and nothing to work on are refused") {
   const GPT2 model = small_model().model;
   TrainingSettings settings = usual_settings(0);
-  CHECK(throws_saying([&] { Trainer(model, settings); }, "0 sequences"));
+  CHECK_THAT(message_of([&] { Trainer(model, settings); }), ContainsSubstring("0 sequences"));
   settings = usual_settings(2);
   settings.threads = 0;
-  CHECK(throws_saying([&] { Trainer(model, settings); }, "0 threads"));
+  CHECK_THAT(message_of([&] { Trainer(model, settings); }), ContainsSubstring("0 threads"));
   const std::vector<int> text = {1, 2, 3};
-  CHECK(throws_saying([&] { mean_loss(model, text, 0, 1); }, "0 symbols"));
-  CHECK(throws_saying([&] { mean_loss(model, text, 3, 0); }, "0 threads"));
+  CHECK_THAT(message_of([&] { mean_loss(model, text, 0, 1); }), ContainsSubstring("0 symbols"));
+  CHECK_THAT(message_of([&] { mean_loss(model, text, 3, 0); }), ContainsSubstring("0 threads"));
 }
 
 TEST_CASE("after the first a training step allocates nothing of the size of an activation") {

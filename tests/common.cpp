@@ -105,9 +105,11 @@ TEST_CASE("a product of finite numbers that overflows is refused") {
   const Matrix signs = {{root}, {-root}};
   const Matrix nan = {{std::numeric_limits<Real>::quiet_NaN(), 0}, {0, 0}};
   CHECK(std::isfinite(matmul(fits, unit)(1, 1)));
-  CHECK(throws_saying([&] { matmul(large, unit); },
-                      "matmul: (2, 2) times (2, 2) is inf at (1, 1): the entries are too large"));
-  CHECK(throws_saying([&] { matmul(opposite, signs); }, "matmul: (1, 2) times (2, 1) is "));
+  CHECK_THAT(
+      message_of([&] { matmul(large, unit); }),
+      ContainsSubstring("matmul: (2, 2) times (2, 2) is inf at (1, 1): the entries are too large"));
+  CHECK_THAT(message_of([&] { matmul(opposite, signs); }),
+             ContainsSubstring("matmul: (1, 2) times (2, 1) is "));
   INFO("the caller decides about input that isn't finite");
   CHECK(std::isnan(matmul(nan, unit)(0, 0)));
 }
@@ -117,15 +119,19 @@ TEST_CASE("a product is not written over its factors") {
   Matrix a = normal_matrix(4, 4, generator);
   const Matrix before = a;
   const Matrix b = normal_matrix(4, 4, generator);
-  CHECK(throws_saying([&] { matmul_into(a, a, b); },
-                      "matmul: the result (4, 4) shares memory with the first factor (4, 4)"));
-  CHECK(throws_saying([&] { matmul_into(a, b, a); }, "shares memory with the second factor"));
-  CHECK(throws_saying([&] { matmul_add(a, b, transposed(a)); }, "with the second factor"));
-  CHECK(throws_saying([&] { matmul_into(part(a, 0, 4, 0, 2), a, part(b, 0, 4, 0, 2)); },
-                      "the result (4, 2) shares memory with the first factor (4, 4)"));
-  CHECK(throws_saying(
-      [&] { matmul_into(part(a, 1, 2, 0, 2), part(a, 0, 2, 1, 2), part(b, 0, 2, 0, 2)); },
-      "the result (2, 2) shares memory"));
+  CHECK_THAT(
+      message_of([&] { matmul_into(a, a, b); }),
+      ContainsSubstring("matmul: the result (4, 4) shares memory with the first factor (4, 4)"));
+  CHECK_THAT(message_of([&] { matmul_into(a, b, a); }),
+             ContainsSubstring("shares memory with the second factor"));
+  CHECK_THAT(message_of([&] { matmul_add(a, b, transposed(a)); }),
+             ContainsSubstring("with the second factor"));
+  CHECK_THAT(message_of([&] { matmul_into(part(a, 0, 4, 0, 2), a, part(b, 0, 4, 0, 2)); }),
+             ContainsSubstring("the result (4, 2) shares memory with the first factor (4, 4)"));
+  CHECK_THAT(message_of([&] {
+               matmul_into(part(a, 1, 2, 0, 2), part(a, 0, 2, 1, 2), part(b, 0, 2, 0, 2));
+             }),
+             ContainsSubstring("the result (2, 2) shares memory"));
   CHECK(identical(a, before));
   INFO("columns side by side are separate memory, as for the heads of attention");
   matmul_into(part(a, 0, 4, 0, 2), part(a, 0, 4, 2, 2), part(b, 0, 2, 0, 2));
@@ -154,14 +160,14 @@ TEST_CASE("more threads than OpenBLAS has buffers can multiply at the same time"
 TEST_CASE("shapes that don't fit are rejected with their numbers") {
   const Matrix a = matrix(3, 2);
   Matrix out = matrix(3, 3);
-  CHECK(throws_saying([&] { matmul(a, a); },
-                      "matmul: (3, 2) times (3, 2): the inner sizes 2 and 3 differ"));
-  CHECK(throws_saying([&] { matmul_into(out, xt::transpose(a), a); },
-                      "matmul: (2, 3) times (3, 2) is (2, 2), but the result is (3, 3)"));
-  CHECK(throws_saying([&] { matmul_add(out, a, a); }, "inner sizes"));
-  CHECK(throws_saying(
-      [&] { max_abs_difference(a, out); },
-      "the first matrix is (3, 2) but the second is (3, 3): the shapes must be equal"));
+  CHECK_THAT(message_of([&] { matmul(a, a); }),
+             ContainsSubstring("matmul: (3, 2) times (3, 2): the inner sizes 2 and 3 differ"));
+  CHECK_THAT(message_of([&] { matmul_into(out, xt::transpose(a), a); }),
+             ContainsSubstring("matmul: (2, 3) times (3, 2) is (2, 2), but the result is (3, 3)"));
+  CHECK_THAT(message_of([&] { matmul_add(out, a, a); }), ContainsSubstring("inner sizes"));
+  CHECK_THAT(message_of([&] { max_abs_difference(a, out); }),
+             ContainsSubstring(
+                 "the first matrix is (3, 2) but the second is (3, 3): the shapes must be equal"));
 }
 
 TEST_CASE("the BLAS chosen at configuration does the products and a slow one comes with advice") {
@@ -263,8 +269,9 @@ TEST_CASE("words are split at white space of every kind") {
 TEST_CASE("a byte order mark is not a part of the text") {
   CHECK(split_words("\uFEFFdraw a map") == std::vector<std::string>{"draw", "a", "map"});
   CHECK(split_words("draw \uFEFFa") == std::vector<std::string>{"draw", "\uFEFFa"});
-  CHECK(throws_saying([] { split_words("\uFEFF"); }, "the text has no word in it"));
-  CHECK(throws_saying([] { split_words("\uFEFFab\xFF"); }, "byte 5 is 0xFF"));
+  CHECK_THAT(message_of([] { split_words("\uFEFF"); }),
+             ContainsSubstring("the text has no word in it"));
+  CHECK_THAT(message_of([] { split_words("\uFEFFab\xFF"); }), ContainsSubstring("byte 5 is 0xFF"));
 }
 
 TEST_CASE("composed and decomposed accents give the same word") {
@@ -272,19 +279,24 @@ TEST_CASE("composed and decomposed accents give the same word") {
 }
 
 TEST_CASE("a text without words or with invalid characters is rejected") {
-  CHECK(throws_saying([] { split_words(""); }, "the text has no word in it"));
-  CHECK(throws_saying([] { split_words(" \t\n"); }, "the text has no word in it"));
-  CHECK(throws_saying([] { split_words("ab\xFFz"); }, "the text is not UTF-8: byte 2 is 0xFF"));
-  CHECK(throws_saying([] { split_words("a \xC3"); }, "the text is not UTF-8: byte 2 is 0xC3"));
-  CHECK(throws_saying([] { split_words("a \x1B[31m"); }, "the control character U+001B at byte 2"));
-  CHECK(throws_saying([] { split_words(std::string("a\0b", 3)); },
-                      "the control character U+0000 at byte 1"));
+  CHECK_THAT(message_of([] { split_words(""); }), ContainsSubstring("the text has no word in it"));
+  CHECK_THAT(message_of([] { split_words(" \t\n"); }),
+             ContainsSubstring("the text has no word in it"));
+  CHECK_THAT(message_of([] { split_words("ab\xFFz"); }),
+             ContainsSubstring("the text is not UTF-8: byte 2 is 0xFF"));
+  CHECK_THAT(message_of([] { split_words("a \xC3"); }),
+             ContainsSubstring("the text is not UTF-8: byte 2 is 0xC3"));
+  CHECK_THAT(message_of([] { split_words("a \x1B[31m"); }),
+             ContainsSubstring("the control character U+001B at byte 2"));
+  CHECK_THAT(message_of([] { split_words(std::string("a\0b", 3)); }),
+             ContainsSubstring("the control character U+0000 at byte 1"));
 }
 
 TEST_CASE("a text that is too long is rejected with the size of its scores") {
   std::string text;
   for (int i = 0; i < 100000; ++i) text += "w ";
-  CHECK(throws_saying([&] { split_words(text); }, "100,000 x 100,000 = 10,000,000,000 scores"));
+  CHECK_THAT(message_of([&] { split_words(text); }),
+             ContainsSubstring("100,000 x 100,000 = 10,000,000,000 scores"));
 }
 
 TEST_CASE("equal words have equal token embeddings and different words have different ones") {
@@ -372,16 +384,14 @@ TEST_CASE("a report rejects NaN") {
   Report report;
   report.section("trace", "A forward pass");
   const Matrix nan = {{0, std::numeric_limits<Real>::quiet_NaN()}};
-  CHECK(throws_saying(
-      [&] {
-        report.matrix({"scores", "", {}, {}}, nan);
-      },
-      "scores(0, 1) is not a number"));
-  CHECK(throws_saying(
-      [&] {
-        report.matrix({"scores", "", {"a"}, {}}, reference::make(2, 2));
-      },
-      "scores has 2 rows but 1 names for them"));
+  CHECK_THAT(message_of([&] {
+               report.matrix({"scores", "", {}, {}}, nan);
+             }),
+             ContainsSubstring("scores(0, 1) is not a number"));
+  CHECK_THAT(message_of([&] {
+               report.matrix({"scores", "", {"a"}, {}}, reference::make(2, 2));
+             }),
+             ContainsSubstring("scores has 2 rows but 1 names for them"));
 }
 
 TEST_CASE("a coloured report shows a matrix as a heat map") {
@@ -409,11 +419,10 @@ TEST_CASE("a figure escapes its text and has a description") {
   CHECK(contains(svg, ">&lt;b&gt;</text>"));
   CHECK(contains(svg, ">a&amp;b</text>"));
   CHECK(contains(svg, ">&quot;q&quot;</text>"));
-  CHECK(throws_saying(
-      [] {
-        heat_map_svg({{"scores", reference::make(65, 3), {}, {}}}, "");
-      },
-      "the figure's scores is (65, 3): at most 64"));
+  CHECK_THAT(message_of([] {
+               heat_map_svg({{"scores", reference::make(65, 3), {}, {}}}, "");
+             }),
+             ContainsSubstring("the figure's scores is (65, 3): at most 64"));
 }
 
 TEST_CASE("an atomic write replaces a file completely or not at all") {
@@ -430,11 +439,14 @@ TEST_CASE("an atomic write replaces a file completely or not at all") {
   AtomicFile(folder.path() / "link.svg", "second").commit();
   CHECK(content_of(path) == "second");
   CHECK(folder.files() == 2);
-  CHECK(throws_saying([&] { AtomicFile(folder.path() / "no" / "figure.svg", "x"); },
-                      "No such file or directory"));
-  CHECK(throws_saying([&] { AtomicFile(path / "figure.svg", "x"); }, "Not a directory"));
-  CHECK(throws_saying([&] { AtomicFile(folder.path(), "x"); }, "it is a folder"));
-  CHECK(throws_saying([] { AtomicFile("/dev/null", "x"); }, "it is not a regular file"));
+  CHECK_THAT(message_of([&] { AtomicFile(folder.path() / "no" / "figure.svg", "x"); }),
+             ContainsSubstring("No such file or directory"));
+  CHECK_THAT(message_of([&] { AtomicFile(path / "figure.svg", "x"); }),
+             ContainsSubstring("Not a directory"));
+  CHECK_THAT(message_of([&] { AtomicFile(folder.path(), "x"); }),
+             ContainsSubstring("it is a folder"));
+  CHECK_THAT(message_of([] { AtomicFile("/dev/null", "x"); }),
+             ContainsSubstring("it is not a regular file"));
   CHECK(folder.files() == 2);
 }
 
@@ -448,7 +460,8 @@ TEST_CASE("an atomic write follows a symbolic link") {
   CHECK(fs::is_symlink(folder.path() / "second"));
   fs::create_symlink("there", folder.path() / "here");
   fs::create_symlink("here", folder.path() / "there");
-  CHECK(throws_saying([&] { AtomicFile(folder.path() / "here", "x"); }, "without end"));
+  CHECK_THAT(message_of([&] { AtomicFile(folder.path() / "here", "x"); }),
+             ContainsSubstring("without end"));
 }
 
 TEST_CASE("an atomic write keeps the file's permissions") {
@@ -479,15 +492,14 @@ TEST_CASE("a full disk leaves the old file and no temporary one") {
   const fs::path path = folder.add("weights", "before");
   {
     const SmallDisk small(100000);
-    CHECK(throws_saying([&] { AtomicFile(path, std::string(200000, 'x')); },
-                        "weights: File too large"));
-    CHECK(throws_saying(
-        [&] {
-          AtomicFile file(path);
-          for (int i = 0; i < 200000; ++i) file.write("x", 1);
-          file.commit();
-        },
-        "weights: File too large"));
+    CHECK_THAT(message_of([&] { AtomicFile(path, std::string(200000, 'x')); }),
+               ContainsSubstring("weights: File too large"));
+    CHECK_THAT(message_of([&] {
+                 AtomicFile file(path);
+                 for (int i = 0; i < 200000; ++i) file.write("x", 1);
+                 file.commit();
+               }),
+               ContainsSubstring("weights: File too large"));
   }
   CHECK(content_of(path) == "before");
   CHECK(folder.files() == 1);
@@ -506,7 +518,8 @@ TEST_CASE("temporary files of killed programs are removed and other files are no
   const fs::path half_written = folder.path() / fmt::format("weights.{}.unfinished", getpid());
   CHECK(fs::exists(half_written));
   CHECK_FALSE(fs::exists(folder.path() / "weights.999999999.unfinished"));
-  CHECK(throws_saying([&] { AtomicFile second(path); }, "File exists"));  // the first lives on
+  CHECK_THAT(message_of([&] { AtomicFile second(path); }),
+             ContainsSubstring("File exists"));  // the first lives on
   CHECK(fs::exists(half_written));
   first.commit();
   CHECK(folder.files() == 7);
@@ -580,14 +593,17 @@ TEST_CASE("read_file returns the whole content or throws") {
   const std::string content(100000, 'x');
   const fs::path path = folder.add("text", content);
   CHECK(read_file(path, 100000) == content);
-  CHECK(throws_saying([&] { read_file(path, 99999); }, "text: it has more than 99,999 bytes"));
+  CHECK_THAT(message_of([&] { read_file(path, 99999); }),
+             ContainsSubstring("text: it has more than 99,999 bytes"));
   CHECK(read_file(folder.add("empty", ""), 0).empty());
-  CHECK(
-      throws_saying([&] { read_file(folder.path() / "no", 9); }, "no: No such file or directory"));
-  CHECK(throws_saying([&] { read_file(folder.path(), 9); }, "it is a folder"));
-  CHECK(throws_saying([] { read_file("/dev/zero", 1000); }, "more than 1,000 bytes"));
+  CHECK_THAT(message_of([&] { read_file(folder.path() / "no", 9); }),
+             ContainsSubstring("no: No such file or directory"));
+  CHECK_THAT(message_of([&] { read_file(folder.path(), 9); }), ContainsSubstring("it is a folder"));
+  CHECK_THAT(message_of([] { read_file("/dev/zero", 1000); }),
+             ContainsSubstring("more than 1,000 bytes"));
   CHECK(read_regular_file(path, 100000) == content);
-  CHECK(throws_saying([] { read_regular_file("/dev/zero", 1000); }, "it is not a regular file"));
+  CHECK_THAT(message_of([] { read_regular_file("/dev/zero", 1000); }),
+             ContainsSubstring("it is not a regular file"));
 }
 
 TEST_CASE("entropy and Jacobian norm of known rows of weights") {

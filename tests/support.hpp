@@ -161,17 +161,6 @@ std::vector<Sizes> random_sizes();
 std::vector<Sizes> random_and_long_sizes();
 std::ostream& operator<<(std::ostream& out, const Sizes& sizes);
 
-/// Whether `call` throws an exception whose message contains `part`.
-template <class Call>
-bool throws_saying(const Call& call, const std::string& part) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return std::string(error.what()).find(part) != std::string::npos;
-  }
-  return false;
-}
-
 /// What the exception says that `call` throws.
 template <class Call>
 std::string message_of(const Call& call) {

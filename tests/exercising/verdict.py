@@ -21,6 +21,10 @@ from exercising.screen import Line
 PRINTED, LONGEST = 10, 500  # lines of what the reader's code prints that are shown, and characters of one of them
 OTHERS = 3  # names of further failing tests that are shown
 LOOKS_LIKE = "This looks like:"
+NOTHING_THROWN = "(nothing was thrown)"  # from message_of in tests/support.hpp
+SAYS = re.compile(r'"(?P<said>.*)" (?P<wanted>\(? ?contains: ".*" ?\)?)', re.S)
+WANTED = re.compile(r'contains: "(.*?)"(?= and contains: | \)|$)', re.S)
+DESCRIBED = re.compile(r'"(.+)"\s*==\s*""', re.S)
 EXPLAINED = re.compile(rf"{LOOKS_LIKE}|Its shape is |\d+ of \d+ entries are wrong")
 STILL_EMPTY = " is still empty. What belongs there: "
 
@@ -94,7 +98,18 @@ def told(failure: Failure) -> list[Line]:
 
 
 def checked(failure: Failure) -> list[Line]:
-    """A check of something other than a matrix: its source text, and its values."""
+    """A check of something other than a matrix: its source text, and its values.
+
+    Where the values are words, as of an exception or of a function that describes what is wrong, these are enough.
+    """
+    said = SAYS.fullmatch(failure.expanded)
+    if said and failure.original.startswith("message_of("):
+        wanted = " and ".join(f"“{part}”" for part in WANTED.findall(said["wanted"]))
+        error = "Nothing was thrown" if said["said"] == NOTHING_THROWN else f"The error says “{said['said']}”"
+        return [Line(f"{error}; it should say {wanted}.")]
+    described = DESCRIBED.fullmatch(failure.expanded)
+    if described:
+        return [Line(line.strip(), "name" if line.strip().startswith(LOOKS_LIKE) else "") for line in described[1].split("\n")]
     lines = [Line(f"This does not hold: {failure.original}")]
     if failure.expanded not in ("", "false", "true", failure.original):
         lines.append(Line(f"With its values: {failure.expanded}"))
