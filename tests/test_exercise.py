@@ -969,6 +969,18 @@ class Reading(unittest.TestCase):
         told = [line.text for line in verdict.told(read.failing[0].failures[0])]
         self.assertEqual((len(read.failing[0].failures), told), (1, ["It threw: why"]))
 
+    def test_a_check_of_words_shows_the_words_and_no_code(self):
+        def told(original, expanded):
+            return [line.text for line in verdict.told(results.Failure("Expression", "t", 1, original=original, expanded=expanded))]
+
+        error = "message_of([&] { f(x); }), ContainsSubstring(\"nan\")"
+        self.assertEqual(told(error, '"(nothing was thrown)" contains: "is nan"'), ["Nothing was thrown; it should say “is nan”."])
+        self.assertEqual(told(error, '"bad" ( contains: "(4, 5)" and contains: "(3, 5)" )'),
+                         ["The error says “bad”; it should say “(4, 5)” and “(3, 5)”."])
+        self.assertEqual(told('wrong(x) == ""', '"3 of 4 are wrong\n  This looks like: a." == ""'),
+                         ["3 of 4 are wrong", "This looks like: a."])
+        self.assertEqual(told("a == b", "1 == 2"), ["This does not hold: a == b", "With its values: 1 == 2"])
+
     def test_the_guess_that_most_failures_share_is_shown(self):
         def failing(name, *guesses):
             return results.Test(name, "t", 1, [results.Failure("Expression", "t", 1, expanded=f"m\n  This looks like: {guess}.")

@@ -76,7 +76,14 @@ def ran_into_a_blank(test: Test) -> bool:
 
 def guess(failure: Failure) -> str:
     """What the failure takes the bug for; empty when it has no name for it."""
-    return next((line.strip() for line in failure.expanded.split("\n") if line.strip().startswith(LOOKS_LIKE)), "")
+    return next((line for line in explanation(failure) if line.startswith(LOOKS_LIKE)), "")
+
+
+def explanation(failure: Failure) -> list[str]:
+    """What a matcher, or a function that describes what is wrong, says of a failure."""
+    described = DESCRIBED.fullmatch(failure.expanded)
+    lines = [line.strip() for line in (described[1] if described else failure.expanded).split("\n")]
+    return lines if described else [line for line in lines if EXPLAINED.match(line)]
 
 
 def most_telling(test: Test) -> Failure:
@@ -88,7 +95,7 @@ def most_telling(test: Test) -> Failure:
 
 def told(failure: Failure) -> list[Line]:
     """What was got and wanted, and in which case."""
-    explained = [line.strip() for line in failure.expanded.split("\n") if EXPLAINED.match(line.strip())]
+    explained = explanation(failure)
     lines = [Line(line, "name" if line.startswith(LOOKS_LIKE) else "") for line in explained]
     if failure.message:
         lines.append(Line(f"It threw: {failure.message}" if failure.kind == "Exception" else failure.message))
@@ -100,16 +107,13 @@ def told(failure: Failure) -> list[Line]:
 def checked(failure: Failure) -> list[Line]:
     """A check of something other than a matrix: its source text, and its values.
 
-    Where the values are words, as of an exception or of a function that describes what is wrong, these are enough.
+    Of a check of what an exception says, its words are enough.
     """
     said = SAYS.fullmatch(failure.expanded)
     if said and failure.original.startswith("message_of("):
         wanted = " and ".join(f"“{part}”" for part in WANTED.findall(said["wanted"]))
         error = "Nothing was thrown" if said["said"] == NOTHING_THROWN else f"The error says “{said['said']}”"
         return [Line(f"{error}; it should say {wanted}.")]
-    described = DESCRIBED.fullmatch(failure.expanded)
-    if described:
-        return [Line(line.strip(), "name" if line.strip().startswith(LOOKS_LIKE) else "") for line in described[1].split("\n")]
     lines = [Line(f"This does not hold: {failure.original}")]
     if failure.expanded not in ("", "false", "true", failure.original):
         lines.append(Line(f"With its values: {failure.expanded}"))
