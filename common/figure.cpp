@@ -49,7 +49,7 @@ double widest(const Labels& labels) {
   return width;
 }
 
-/// Where the parts of one panel lie, in pixels from its corner.
+/// Where the parts of one panel are, in pixels from its corner.
 struct Layout {
   double cell_width;
   double cell_height;

@@ -105,7 +105,8 @@ void add_rows(const MatrixSpan& out, const MatrixView& a, const MatrixView& b) {
   }
 }
 
-/// out += a b, one row of a with one column of b at a time: so they lie when b is transposed.
+/// out += a b, one row of a with one column of b at a time: the order in memory when b is
+/// transposed.
 void add_dots(const MatrixSpan& out, const MatrixView& a, const MatrixView& b) {
   for (std::size_t i = 0; i < a.rows; ++i) {
     const ConstRow a_i(&a(i, 0), a.columns);
@@ -115,7 +116,7 @@ void add_dots(const MatrixSpan& out, const MatrixView& a, const MatrixView& b) {
   }
 }
 
-/// out += a b, wherever the numbers lie.
+/// out += a b, in whatever order the numbers are.
 void add_anyhow(const MatrixSpan& out, const MatrixView& a, const MatrixView& b) {
   for (std::size_t i = 0; i < a.rows; ++i) {
     for (std::size_t k = 0; k < a.columns; ++k) {
@@ -124,7 +125,7 @@ void add_anyhow(const MatrixSpan& out, const MatrixView& a, const MatrixView& b)
   }
 }
 
-/// out += a b. Numbers that lie one after the other can be taken several at once.
+/// out += a b. Contiguous numbers can be taken several at once.
 void add_product_by_loops(const MatrixSpan& out, const MatrixView& a, const MatrixView& b) {
   if (b.column_step == 1) return add_rows(out, a, b);
   if (a.column_step == 1 && b.row_step == 1) return add_dots(out, a, b);
@@ -133,7 +134,7 @@ void add_product_by_loops(const MatrixSpan& out, const MatrixView& a, const Matr
 
 #ifdef ATTENTION_BLAS
 
-/// How BLAS is told where a matrix lies: rows one after the other, or (transposed) columns.
+/// How BLAS is told the layout of a matrix: rows one after the other, or (transposed) columns.
 struct Placement {
   bool usable;      ///< neighbours in a row or in a column are neighbours in memory
   bool transposed;  ///< neighbours in a column are

@@ -78,7 +78,7 @@ void require_finite(const Matrix& m, const std::string& name) {
 void require_between(Real number, const std::string& name, Real least, Real most) {
   if (!(number >= least && number <= most)) {
     throw std::invalid_argument(
-        fmt::format("{} is {}: it must lie between {} and {}", name, number, least, most));
+        fmt::format("{} is {}: it must be between {} and {}", name, number, least, most));
   }
 }
 

@@ -79,7 +79,7 @@ class BookCase(unittest.TestCase):
         self.assertEqual(code, 0, printed)
 
     def assert_reports(self, name, *reports):
-        """Lines of --check name the file, the line where words stand, and a sentence.
+        """Lines of --check name the file, the line of the words, and a sentence.
 
         `reports` are pairs of such words and a part of the sentence, one after the other.
         """

@@ -144,7 +144,7 @@ TEST_CASE("a product is not written over its factors") {
 TEST_CASE("more threads than OpenBLAS has buffers can multiply at the same time") {
   Generator generator(5);
   const Matrix a = normal_matrix(150, 150, generator);
-  use_one_thread_a_product();  // as every program with threads of its own does
+  use_one_thread_a_product();  // as every program that starts threads does
   const Matrix product = matmul(a, a);
   std::atomic<int> different = 0;
   std::vector<std::thread> threads;

@@ -136,13 +136,13 @@ Matrix decimals(std::initializer_list<std::initializer_list<double>> rows);
 /// One number as a matrix, so that a failure can be explained.
 Matrix number(double x);
 
-/// Numbers that lie one after the other, as a matrix of one row.
+/// Contiguous numbers, as a matrix of one row.
 Matrix as_row(ConstRow numbers);
 
 /// The smallest and the largest entry of each column, (2, d).
 Matrix column_ranges(const Matrix& m);
 
-/// Whether every entry of `context` lies within the range of its column in `values`.
+/// Whether every entry of `context` is within the range of its column in `values`.
 bool stays_in_range(const Matrix& context, const Matrix& values);
 
 /// Sizes that all differ, so that nothing fits by chance, and a seed for the numbers.

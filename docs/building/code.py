@@ -92,7 +92,7 @@ def rows_of(diff: str) -> Iterator[Optional[Row]]:
 
 
 def paired(old: list[str], new: list[str]) -> Iterator[Row]:
-    """Empties both lists into rows: lines that are much alike stand side by side, in order, and others alone."""
+    """Empties both lists into rows: lines that are much alike are set side by side, in order, and others alone."""
     left, right = 0, 0
     for match in [*best_pairs(old, new), (len(old), len(new))]:
         apart = max(match[0] - left, match[1] - right)

@@ -97,7 +97,7 @@ def folder() -> Path:
 
 
 def style_sheet() -> str:
-    """KaTeX's own, with its fonts inside: a browser may refuse a font file that lies beside a page on the disk."""
+    """KaTeX's own, with its fonts inside: a browser may refuse a font file beside a page on the disk."""
     sheet = (folder() / "katex.css").read_text(encoding="utf-8")
     return FONT.sub(lambda match: f"src: url({embedded(folder() / match['file'])}) format('woff2')", sheet)
 

@@ -130,7 +130,7 @@ class Text:
         return f"{opening}\n{body}{self._html('</div>', block=True)}\n"
 
     def _marks(self, match: re.Match[str]) -> str:
-        """Marks that follow each other stand together in the margin; each leads to its test."""
+        """Marks that follow each other are put together in the margin; each leads to its test."""
         names = [" ".join(name.split()) for name in CITATION.findall(match[0])]
         marks = "".join(self._mark(name) for name in names)
         return self._html(f'<span class="tests">{marks}</span>') + "\n" * match[0].count("\n")

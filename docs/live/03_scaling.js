@@ -4,7 +4,7 @@ const widths = [2, 4, 8, 16, 32, 64, 128, 256, 512];
 const angles = Array.from({ length: 361 }, (_, i) => i - 180);
 const third = 2;  // the row of token 3
 
-/** The plane in which queries and keys of two numbers lie: the third query is an arrow that can be dragged. */
+/** The plane of queries and keys with two elements: the third query is an arrow that can be dragged. */
 class Plane {
   /** @param rotate_to  gets the angle to which the arrow is dragged, in degrees from where it points unrotated */
   constructor(rotate_to) {

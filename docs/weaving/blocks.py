@@ -105,7 +105,7 @@ class BlockMaker:
         return self._drawn(page, match, match["file"])
 
     def _live(self, page: Page, text: str) -> Product:
-        """The static figure, which stands where no script runs; docs/live has the live one."""
+        """The static figure, which is shown where no script runs; docs/live has the live one."""
         match = parsed(LIVE, text, "live: CHAPTER NAME \"CAPTION\" -- OPTIONS")
         file = f"{match['name']}.svg"
         return self._recorded(page, match, file) if match["recorded"] else self._drawn(page, match, file)

@@ -79,7 +79,7 @@ class Changes:
                 yield Line("-", self._old.lines[number], run.new.start + 1, index, homes)
 
     def _homes_of_removed(self, number: int, run: Run) -> frozenset[str]:
-        """A removed line belongs where it stood, and where the new file has something else."""
+        """A removed line belongs where it was, and where the new file has something else."""
         places = range(run.new.start, run.new.stop + 1)
         taken = (self._new.around_gap(place) for place in places)
         return self._old.around_line(number).union(*taken)

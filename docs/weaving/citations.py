@@ -54,7 +54,7 @@ def without_comment(match: re.Match[str]) -> str:
 
 
 def joined(literals: str) -> str:
-    """The text of string literals that stand one after the other."""
+    """The text of string literals that follow each other."""
     parts = re.findall(LITERAL, literals)
     return re.sub(r"\\(.)", r"\1", "".join(part[1:-1] for part in parts))
 

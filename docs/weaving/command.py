@@ -25,7 +25,7 @@ markers in a page (each block ends with a line <!-- end -->; what is in between 
   <!-- listing: attention.hpp [REGION] -->            lines between two lines //! [REGION];
                                                       "without-comments" may follow
   <!-- output: [SECTION] -- OPTIONS -->               what the program prints; all may be left
-                                                      out; before the "--" may stand:
+                                                      out; before the "--" may come:
                                                       from "WORDS" lines N, and: fails
   <!-- diff: [REGION] -->                             what the mechanism changed there
   <!-- figure: NAME.svg "CAPTION" -- OPTIONS -->      drawn by the program into figures/

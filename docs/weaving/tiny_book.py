@@ -81,7 +81,7 @@ SECOND_README = """\
 
 <!-- constants: 0.5 -->
 <!-- A remark, which is no marker -->
-One `.5` is a constant, `v1.2.3` is no number, and 11.5000 and $-0.2549$ stand below.
+One `.5` is a constant, `v1.2.3` isn't a number, and 11.5000 and $-0.2549$ follow below.
 A **moving mean** has a **window**. Day two gives 89.6 %<!-- = moving.share --> and the coldest is **−0.25**<!-- = moving.cold
 days[0][1] -->, of 1,769,472<!-- = moving.count -->. [✓][order
 matters now] See [the diff](#the-diff) and [the start](../01_mean/README.md#one-mean "0.5").

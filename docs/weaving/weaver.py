@@ -62,10 +62,10 @@ class Weaver:
         if isinstance(item, BookError):
             yield Problem(page.name, line, f"{word}: {item}")
             return
-        stands, wanted = page.body_of(block), framed(block, item.body)
-        if stands != wanted:
+        present, wanted = page.body_of(block), framed(block, item.body)
+        if present != wanted:
             yield Problem(page.name, line, f"this {word} block is stale: "
-                                           f"{first_change(stands, wanted)}")
+                                           f"{first_change(present, wanted)}")
         if item.picture and not self._keep_picture(item.picture, item.content):
             yield Problem(page.name, line, f"this {word} block is stale: {item.picture.name} on "
                                            "the disk is not the picture that the program draws")
@@ -95,9 +95,9 @@ class Weaver:
             yield from check_answers(book, page, page.chapter)
 
 
-def first_change(stands: str, wanted: str) -> str:
+def first_change(present: str, wanted: str) -> str:
     """The first line that differs, in words."""
-    old, new = stands.splitlines(), wanted.splitlines()
+    old, new = present.splitlines(), wanted.splitlines()
     for line, other in zip(old, new):
         if line != other:
             return f"\"{line.strip()}\" is now \"{other.strip()}\""

@@ -57,7 +57,7 @@ class Copies:
         return path.is_file() and blanks.is_empty(blank, read(path))
 
     def line(self, chapter: Chapter, blank: Blank) -> int:
-        """Where the blank is in the copy: at its call, or else where the book's marker stands; 1 if both are gone."""
+        """Where the blank is in the copy: at its call, or else where the book's marker is; 1 if both are gone."""
         lines = self.text(chapter, blank.file).split("\n")
         call = blanks.call_span(blank, lines)
         if call:

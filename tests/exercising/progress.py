@@ -1,6 +1,6 @@
 """What the reader has done, kept in exercises/progress.json.
 
-It lies beside the copies, so that it survives everything but deleting that folder.
+It is beside the copies, so that it survives everything but deleting that folder.
 """
 
 from __future__ import annotations

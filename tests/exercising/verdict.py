@@ -1,7 +1,7 @@
 """What a failing test says, in the reader's words.
 
 The first that fails is shown: its sentence, what it got and wanted, what the bug looks like, and where the test
-stands. A test that fails because it ran into a blank that is still empty comes last: it says nothing about what is
+is. A test that fails because it ran into a blank that is still empty comes last: it says nothing about what is
 written.
 """
 

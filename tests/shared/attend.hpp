@@ -117,7 +117,7 @@ inline MatrixMatcher are_the_weights_of(const Inputs& in) {
                 }
                 return weights;
               })
-      .unless("the queries are used as keys, too",
+      .unless("the queries are used as keys as well",
               [in, T_q, T_k] {
                 if (T_q != T_k) return Matrix(matrix(0, 0));
                 Inputs same_keys = in;

@@ -59,7 +59,7 @@ TEST_CASE("the projections are drawn one after the other as PyTorch draws linear
             if (largest <= bound * 1.01) {
               return fmt::format(
                   "{} isn't drawn as number {} of this generator: something is drawn before it, or "
-                  "with a generator of its own",
+                  "with a different generator",
                   name, place + 1);
             }
             return fmt::format(

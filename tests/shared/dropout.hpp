@@ -40,8 +40,8 @@ inline std::string pattern_of(const Matrix& after) {
       rows = rows && (after(i, j) == 0) == (after(i, 0) == 0);
     }
   }
-  if (columns) return "every row drops the same columns: each weight needs a draw of its own";
-  if (rows) return "whole rows are dropped: each weight needs a draw of its own";
+  if (columns) return "every row drops the same columns: each weight needs its own draw";
+  if (rows) return "whole rows are dropped: each weight needs its own draw";
   return "each weight has its own draw";
 }
 
