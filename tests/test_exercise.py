@@ -36,7 +36,7 @@ from exercising import compiler, blanks, processes, results, sanitizers, screen,
 from exercising.book import Book  # noqa: E402
 from exercising.errors import StaleList  # noqa: E402
 
-SHOWN = r"Ctrl-C\s+ends\s+it"  # the last words that watch shows of a verdict
+SHOWN = r"q\s+quit\."  # the last words that watch shows of a verdict
 CALL = r'(?s)blank\("%s .*?\);'  # what a reader takes out of the copy
 PATIENCE = 600  # seconds for what takes half a minute on a machine with nothing else to do
 
@@ -227,8 +227,15 @@ class Terminal:
         shown, self.shown = plain(self.shown), ""
         return shown
 
+    def type(self, keys):
+        os.write(self.terminal, keys.encode())
+
+    def echoes(self):
+        """Whether the terminal shows what is typed, as it does when nobody has changed its settings."""
+        return bool(termios.tcgetattr(self.terminal)[3] & termios.ECHO)
+
     def interrupt(self):
-        os.write(self.terminal, b"\x03")
+        self.type("\x03")
 
     def kill(self):
         """Whatever a test has come to, its command does not go on."""
@@ -780,6 +787,48 @@ class Session(unittest.TestCase):
         self.assertEqual(watch.end(), 0)
         self.assertRegex(plain(watch.shown), r"Stopped. Your copies are as you saved them.")
         self.assertNotIn("Traceback", watch.shown)
+
+    def test_the_keys_do_what_the_status_line_says(self):
+        self.call("start", "1.1")
+        watch = self.on_a_terminal("watch", "--quick")
+        self.assertIn("0 of 6 passed.", watch.wait_for(SHOWN))
+        for key, answer in (("h", "1 of 3: where"), ("h", "2 of 3: what"), ("s", "1.1 the division hasn't passed yet"),
+                            ("l", "1.1  the division +1 line +empty"), ("n", "1.1 the division hasn't passed yet; h gives a hint")):
+            watch.type(key)
+            self.assertRegex(watch.wait_for(SHOWN), answer)
+        self.fill("1.1", "result = x / 2;")
+        self.assertIn("✓ 1.1 the division", watch.wait_for(SHOWN))
+        watch.type("n")
+        self.assertIn("1.2 twice is still empty", watch.wait_for(SHOWN))
+        watch.type("r")
+        self.assertIn("1.2 twice is still empty", watch.wait_for(SHOWN))
+        watch.type("xyz")
+        watch.type("q")
+        shown = watch.wait_for("as you saved them")
+        self.assertNotIn("xyz", shown)
+        self.assertTrue(watch.echoes())
+        self.assertEqual(watch.end(), 0)
+
+    def test_q_ends_a_try_that_is_under_way(self):
+        self.call("start", "1.1")
+        self.fill("1.1", "for (volatile int i = x;;) i = x;")
+        watch = self.on_a_terminal("watch", "--quick")
+        watch.wait_for("testing")
+        self.assertFalse(watch.echoes())
+        start = time.monotonic()
+        watch.type("q")
+        self.assertEqual(watch.end(), 0)
+        self.assertLess(time.monotonic() - start, 10)
+
+    def test_watch_follows_what_another_terminal_starts(self):
+        self.call("start", "1.1")
+        watch = self.on_a_terminal("watch", "--quick")
+        watch.wait_for(SHOWN)
+        self.call("start", "2")
+        self.assertIn("2.1 the division is still empty", watch.wait_for(SHOWN))
+        watch.interrupt()
+        self.assertEqual(watch.end(), 0)
+        self.assertTrue("Stopped." in watch.shown)
 
     def test_a_save_ends_what_is_under_way(self):
         self.call("start", "1.1")

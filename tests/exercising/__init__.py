@@ -13,6 +13,7 @@ Read the modules in this order:
 - results    Catch2's results, read from XML
 - sanitizers the sanitizers' reports, explained
 - screen     the terminal: its width, its colours
+- keys       keys that are read at once, without Enter
 - verdict    a failing test, explained to the reader
 - checker    tests a copy and composes the verdict
 - session    the objects that every command uses

@@ -10,7 +10,10 @@ import contextlib
 import time
 from typing import Callable, Optional
 
+from exercising import showing, starting
 from exercising.book import Chapter
+from exercising.errors import CommandError
+from exercising.keys import Keys
 from exercising.session import ME, Session
 from exercising.processes import Stopped
 from exercising.verdict import Verdict
@@ -31,10 +34,13 @@ def check(session: Session, options: argparse.Namespace) -> int:
 
 
 def watch(session: Session, options: argparse.Namespace) -> int:
-    """Runs until Ctrl-C."""
+    """Runs until q or Ctrl-C."""
     watcher = Watch(session, entered(session, options.word), options.verbose, not options.quick)
-    while True:
-        watcher.one_round()
+    with watcher.keys:
+        while watcher.one_round():
+            pass
+    session.say("Your copies are as you saved them.")
+    return 0
 
 
 def entered(session: Session, word: Optional[str]) -> Chapter:
@@ -57,18 +63,29 @@ def show(session: Session, chapter: Chapter, verdict: Verdict, verbose: bool) ->
 
 
 class Watch:
-    """Shows a verdict after every save."""
+    """Shows a verdict after every save, and does what the keys say."""
+
+    KEYS = {"n": "next", "h": "hint", "s": "solution", "l": "list", "r": "run again", "q": "quit"}
+    URGENT = "nrq"  # they end a try that is under way
 
     def __init__(self, session: Session, chapter: Chapter, verbose: bool, sanitize: bool):
         self.session, self.chapter, self.verbose, self.sanitize = session, chapter, verbose, sanitize
+        self.keys = Keys()
 
-    def one_round(self) -> None:
-        """A verdict, and then the wait for the next save."""
+    def one_round(self) -> bool:
+        """A verdict, and then the wait for the next save or key. False when the reader quits."""
         seen = self.snapshot()
-        with contextlib.suppress(Stopped):  # saved again meanwhile: that is what counts
-            self.one_try(lambda: self.has_changed(seen))
-        while not self.has_changed(seen):
-            time.sleep(PAUSE)
+        with contextlib.suppress(Stopped):  # saved again meanwhile, or a key: that is what counts
+            self.one_try(lambda: self.has_changed(seen) or self.keys.has_any(self.URGENT))
+        while not self.has_changed(seen) and not self.has_moved():
+            key = self.keys.wait(PAUSE)
+            if key == "q":
+                return False
+            if key == "r" or (key == "n" and self.go_on()):
+                return True
+            if key in ("h", "s", "l"):
+                self.answer(key)
+        return True
 
     def one_try(self, stop: Callable[[], bool]) -> None:
         session, start = self.session, time.monotonic()
@@ -77,12 +94,59 @@ class Watch:
         session.screen.clear()
         show(session, self.chapter, verdict, self.verbose)
         session.say()
-        session.say(f"{time.strftime('%H:%M:%S')}, after {time.monotonic() - start:.1f} s. Watching "
-                    f"exercises/{self.chapter.name}; Ctrl-C ends it.", "faint")
+        session.say(f"{time.strftime('%H:%M:%S')}, after {time.monotonic() - start:.1f} s. {showing.progress(session)}", "faint")
+        self.show_status()
         if self.sanitize and verdict.calls_for_sanitizers:
             second = session.checker.sanitize(self.chapter, session.screen.note, stop)
             session.screen.unnote()
             session.screen.show(*second.lines)
+
+    # --- keys ----------------------------------------------------------------------------------
+
+    def show_status(self) -> None:
+        keys = "; ".join(f"{key} {meaning}" for key, meaning in self.KEYS.items())
+        self.session.say(f"Watching exercises/{self.chapter.name}; " + (keys if self.keys.are_there else "Ctrl-C ends it") + ".",
+                         "faint")
+
+    def answer(self, key: str) -> None:
+        command = {"h": showing.hint, "s": showing.solution, "l": showing.list_all}[key]
+        self.session.say()
+        try:
+            command(self.session, argparse.Namespace(word=None, insist=False))
+        except CommandError as trouble:
+            self.session.say(str(trouble))
+        self.show_status()
+
+    def go_on(self) -> bool:
+        """Starts the next exercise; says why not, if there is one to pass first."""
+        session = self.session
+        blank, following = session.checker.current(self.chapter), session.following(self.chapter)
+        if blank is None and following:
+            self.start(following)
+            return True
+        session.say()
+        session.say(f"{blank.name} hasn't passed yet; h gives a hint." if blank else "These were all the exercises there are.")
+        self.show_status()
+        return False
+
+    def start(self, following: str) -> None:
+        try:
+            starting.start(self.session, argparse.Namespace(word=following))
+        except CommandError as trouble:
+            self.session.say(str(trouble))
+        self.chapter = self.session.chapter()
+
+    def has_moved(self) -> bool:
+        """Whether another terminal has started something elsewhere; then that is watched."""
+        self.session.progress.refresh()
+        try:
+            chapter = self.session.chapter()
+        except CommandError:  # the copies are gone; the next save says so
+            return False
+        if chapter.name == self.chapter.name:
+            return False
+        self.chapter = chapter
+        return True
 
     # --- looking -------------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ examples:
 COMMANDS = {
     "list": (showing.list_all, "[N]", "how far you are; and the exercises of a chapter: how many lines each takes"),
     "start": (starting.start, "N | N.K", "make a copy of a chapter with all its exercises blanked out, or with one"),
-    "watch": (checking.watch, "[N]", "try the copy now and after every save, until Ctrl-C"),
+    "watch": (checking.watch, "[N]", "try the copy now and after every save; keys are shown, q ends it"),
     "check": (checking.check, "[N]", "try the copy once"),
     "hint": (showing.hint, "[N.K]", "where to look; asked again, what to think of; and again, nearly the line"),
     "diff": (showing.diff, "[N]", "your copy against the book's chapter"),

@@ -41,6 +41,10 @@ class Progress:
             self.notice = (f"exercises/{self.path.name} cannot be read: {error}. It is now called {broken.name}, and your "
                            "progress starts over. Your copies are as they were.")
 
+    def refresh(self) -> None:
+        """Reads what other commands have written since."""
+        self._load()
+
     @contextlib.contextmanager
     def change(self) -> Iterator[None]:
         self.path.parent.mkdir(parents=True, exist_ok=True)

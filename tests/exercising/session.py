@@ -91,16 +91,19 @@ class Session:
 
     def after(self, chapter: Chapter) -> None:
         """What to type when everything that is started passes."""
-        following = self.book.after(chapter)
-        left = [blank for blank in chapter.blanks if not self.progress.is_passed(blank)]
-        if left and not self.checker.started(chapter):
-            self.next(f"start {chapter.number}", "to take something out")
-        elif left:
-            self.next(f"start {left[0].number}")
-        elif following:
-            self.next(f"start {following.number}")
+        following = self.following(chapter)
+        if following:
+            self.next(f"start {following}", "to take something out" if not self.checker.started(chapter) else "")
         else:
             self.say("These were all the exercises there are.")
+
+    def following(self, chapter: Chapter) -> str:
+        """What to start when everything that is started passes: N or N.K; empty at the end of the book."""
+        left = [blank for blank in chapter.blanks if not self.progress.is_passed(blank)]
+        if left:
+            return left[0].number if self.checker.started(chapter) else str(chapter.number)
+        following = self.book.after(chapter)
+        return str(following.number) if following else ""
 
     def next(self, words: str, why: str = "") -> None:
         self.say(f"Type: {ME} {words}" + (f"   ({why})" if why else ""))

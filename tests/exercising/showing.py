@@ -37,10 +37,14 @@ def list_all(session: Session, options: argparse.Namespace) -> int:
         session.screen.show(chapter_row(session, chapter, widest))
         if chapter.name == opened:
             session.screen.show(*(row(session, chapter, blank, widest) for blank in chapter.blanks))
-    passed = sum(session.progress.is_passed(blank) for blank in every)
     session.say()
-    session.say(f"{passed} of {len(every)} passed. {ME} list N opens chapter N.")
+    session.say(f"{progress(session)} {ME} list N opens chapter N.")
     return 0
+
+
+def progress(session: Session) -> str:
+    every = [blank for chapter in session.book.chapters for blank in chapter.blanks]
+    return f"{sum(session.progress.is_passed(blank) for blank in every)} of {len(every)} passed."
 
 
 def chapter_row(session: Session, chapter: Chapter, widest: int) -> Line:
