@@ -854,7 +854,8 @@ TEST_CASE("a vocabulary comes back from a file with the same numbers") {
 
 TEST_CASE("lists of anything but different characters are refused with the entry") {
   const auto refused = [](const std::string& json, const std::string& part) {
-    return message_of([&] { Vocabulary::from_json(json, "characters.json"); }).find(part) != std::string::npos;
+    return message_of([&] { Vocabulary::from_json(json, "characters.json"); }).find(part) !=
+           std::string::npos;
   };
   CHECK(refused("{\"a\":0}", "characters.json is not a JSON array"));
   CHECK(refused("[\"a\",\"b\"", "characters.json is not JSON"));
@@ -878,7 +879,8 @@ TEST_CASE("texts that nothing can be learned from are refused") {
   const TemporaryFolder folder;
   const auto refused = [&folder](const std::string& content, const std::string& part) {
     const fs::path path = folder.add("book.txt", content);
-    return message_of([&] { read_text(path); }).find(path.string() + " " + part) != std::string::npos;
+    return message_of([&] { read_text(path); }).find(path.string() + " " + part) !=
+           std::string::npos;
   };
   CHECK(read_text(folder.add("book.txt", "a\tb\r\nc\f é地")) == "a\tb\r\nc\f é地");
   CHECK(refused("", "is empty: there is not one symbol in it"));

@@ -109,7 +109,7 @@ class Text:
         return fence["before"] + self._html(f"\n{element}\n", block=True)
 
     def _displayed(self, tex: str) -> str:
-        """A formula on a line of its own. Doxygen doesn't count the lines inside a formula, so they come after it."""
+        """A displayed formula. Doxygen doesn't count the lines inside a formula, so they come after it."""
         lines = tex.split("\n")
         return self._keep(rf"\f[{' '.join(lines)}\f]") + "\n" * (len(lines) - 1)
 

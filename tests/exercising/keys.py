@@ -15,7 +15,7 @@ from typing import Any, Optional
 
 
 class Keys:
-    """Within `with keys:` the terminal hands over each key. Where there is none, no key is ever pressed."""
+    """Within `with keys:` each key is read as it is pressed. Where there is none, no key is ever pressed."""
 
     def __init__(self) -> None:
         self._pressed: deque[str] = deque()
