@@ -38,7 +38,7 @@ Matrix from_json(const nlohmann::json& rows) {
 
 /// What to say of numbers that are right but for the digits after a few.
 std::string digits_lost(const Matrix& got, const Matrix& right) {
-  for (const int digits : {1, 2, 3, 4}) {
+  for (const int digits : {2, 3, 4}) {
     const double scale = std::pow(10, digits);
     bool rounded = true;
     for (std::size_t n = 0; n < got.size() && rounded; ++n) {
@@ -238,9 +238,11 @@ bool stays_in_range(const Matrix& context, const Matrix& values) {
 }
 
 std::vector<Sizes> random_sizes() {
-  std::vector<Sizes> all;
+  // A square comes first: exchanged matrices fit together there, so nothing throws. But transposes
+  // hide.
+  std::vector<Sizes> all = {{3, 3, 3, 3, 8}};
   std::mt19937 engine(2017);
-  while (all.size() < 8) {
+  while (all.size() < 9) {
     const auto draw = [&engine] { return std::size_t{2} + engine() % 11; };
     const Sizes sizes{draw(), draw(), draw(), draw(), engine()};
     const bool all_differ = sizes.T != sizes.d_in && sizes.T != sizes.d_k &&
@@ -248,9 +250,7 @@ std::vector<Sizes> random_sizes() {
                             sizes.d_in != sizes.d_out && sizes.d_k != sizes.d_out;
     if (all_differ) all.push_back(sizes);
   }
-  // A square, where transposes hide; and one token, which comes last because most bugs look alike
-  // there.
-  all.insert(all.end(), {{3, 3, 3, 3, 8}, {1, 2, 3, 4, 7}});
+  all.push_back({1, 2, 3, 4, 7});  // one token comes last, because most bugs look alike there
   return all;
 }
 

@@ -56,7 +56,7 @@ TEST_CASE("the projections are drawn one after the other as PyTorch draws linear
                   matrix(shape.d_in, shape.d_out))
           .diagnosed_by([=](const Matrix& W) -> std::string {
             const double largest = max_abs(W);
-            if (largest <= bound * 1.01) {
+            if (largest <= bound * 1.001) {
               return fmt::format(
                   "{} isn't drawn as number {} of this generator: something is drawn before it, or "
                   "with a different generator",
