@@ -54,7 +54,7 @@ class Texts(unittest.TestCase):
     def test_formulas_are_those_of_doxygen(self):
         self.assertEqual(filtered("Here $W_{q}^\\top$ and $x$."), "Here \\f$W_{q}^\\top\\f$ and \\f$x\\f$.")
         self.assertEqual(filtered("$$a \\cdot b$$\n"), "\\f[a \\cdot b\\f]\n")
-        self.assertEqual(filtered("```math\na\nb\n```\n"), "\\f[\na\nb\n\\f]\n")
+        self.assertEqual(filtered("```math\na\nb\n```\n"), "\\f[ a b \\f]\n\n\n\n")
 
     def test_a_price_and_a_variable_are_not_formulas(self):
         for text in ("It costs 5$ or 6$ a piece.", "Set `$CXX` or `$HOME`.", "Between $ and $ is a blank."):
